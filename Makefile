@@ -1,0 +1,52 @@
+# Every recipe sets up what it needs. `make` alone lists them.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+NODE_READY := tests/interop/node_modules/.ready
+TESTS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help setup servers dev test check bench soak promises clean
+
+help:  ## List the recipes
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(READY)  ## Make .venv with all that development needs
+
+$(READY): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+$(NODE_READY): tests/interop/package.json tests/interop/package-lock.json
+	cd tests/interop && npm ci --silent --no-audit --no-fund
+	@touch $@
+
+servers: $(READY)  ## Find Redis, or install it
+	@$(BIN)/python scripts/servers.py
+
+dev: $(READY)  ## Run jobs on the embedded store and watch them
+	@$(BIN)/python examples/first_jobs.py
+
+test: setup servers $(NODE_READY) check  ## Set everything up and run the whole suite
+	$(BIN)/python -m pytest -n 4 --dist loadgroup $(TESTS)
+
+check: setup  ## Format, lint, types, import contracts, generated docs
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy src tests benchmarks scripts examples
+	$(BIN)/lint-imports
+	$(BIN)/python scripts/promises.py --check
+
+promises: setup  ## Write the table of promises from the conformance tests
+	$(BIN)/python scripts/promises.py
+
+bench: setup  ## Measure Bullpen beside its peers (QUICK=1 for a short run)
+	$(BIN)/python -m benchmarks.run $(if $(QUICK),--quick)
+
+soak: setup servers  ## The long chaos runs: ten minutes of kills (SOAK_SECONDS=600)
+	SOAK_SECONDS=$${SOAK_SECONDS:-600} $(BIN)/python -m pytest -m soak -o addopts="" -s --timeout 3600 tests/chaos
+
+clean:  ## Remove everything that was made
+	rm -rf $(VENV) tests/interop/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis

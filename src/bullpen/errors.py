@@ -1,0 +1,185 @@
+"""Every error that Bullpen raises, as one tree.
+
+    BullpenError
+    ├── UsageError          the caller's mistake: nothing was changed
+    │   ├── BadName         ├── BadId          ├── BadOption
+    │   ├── BadData         ├── PayloadTooLarge └── BadHandler
+    ├── JobError            about one job or queue
+    │   ├── JobMissing      ├── QueueMissing   ├── WrongState
+    │   ├── LeaseLost       ├── JobFailed      ├── ResultTimeout
+    │   └── CodecMissing
+    ├── StoreError          about the place where jobs are kept
+    │   ├── StoreUnavailable (try again)        ├── StoreFull (make room, try again)
+    │   ├── StoreReadOnly   ├── StoreCorrupt   └── StoreTooNew
+    └── Signal              raised by a handler to steer its job
+        ├── Unrecoverable   ├── Postpone       └── JobCancelled
+
+Each class has a stable ``code``; `docs/reference/errors.md` has a line for each.
+"""
+
+from typing import ClassVar
+
+
+class BullpenError(Exception):
+    """The root: catch this to catch all that Bullpen raises."""
+
+    code: ClassVar[str] = "bullpen-error"
+
+
+class UsageError(BullpenError, ValueError):
+    """The caller asked for something that cannot be; nothing was changed."""
+
+    code = "usage"
+
+
+class BadName(UsageError):
+    """A queue, job or schedule name has characters that are not allowed."""
+
+    code = "bad-name"
+
+
+class BadId(UsageError):
+    """A job id could collide with a generated id or with the store's own keys."""
+
+    code = "bad-id"
+
+
+class BadOption(UsageError):
+    """An option is unknown, out of range or does not fit another."""
+
+    code = "bad-option"
+
+
+class BadData(UsageError):
+    """Data cannot be written as JSON, or is not what its reader expects."""
+
+    code = "bad-data"
+
+
+class PayloadTooLarge(UsageError):
+    """The payload is over the queue's size limit; store it elsewhere and send its id."""
+
+    code = "payload-too-large"
+
+
+class BadHandler(UsageError):
+    """A handler is not callable, or cannot run in the way asked for."""
+
+    code = "bad-handler"
+
+
+class JobError(BullpenError):
+    """About one job, or one queue of jobs."""
+
+    code = "job"
+
+
+class JobMissing(JobError):
+    """No job with this id: never added, removed, or pruned by retention."""
+
+    code = "job-missing"
+
+
+class QueueMissing(JobError):
+    """Nothing was ever added to a queue of this name."""
+
+    code = "queue-missing"
+
+
+class WrongState(JobError):
+    """The job or queue is not in a state that allows this."""
+
+    code = "wrong-state"
+
+
+class LeaseLost(JobError):
+    """Another worker holds this job now, or nobody does."""
+
+    code = "lease-lost"
+
+
+class JobFailed(JobError):
+    """The awaited job ended in the failed state; ``failure`` says how."""
+
+    code = "job-failed"
+
+    def __init__(self, message: str, failure: object = None) -> None:
+        super().__init__(message)
+        self.failure = failure
+
+
+class ResultTimeout(JobError, TimeoutError):
+    """The awaited job did not end in time; it goes on."""
+
+    code = "result-timeout"
+
+
+class CodecMissing(JobError):
+    """The payload was written with a codec that this process was not given."""
+
+    code = "codec-missing"
+
+
+class StoreError(BullpenError):
+    """About the place where jobs are kept."""
+
+    code = "store"
+
+
+class StoreUnavailable(StoreError):
+    """The store cannot be reached or does not answer; the same call may succeed later."""
+
+    code = "store-unavailable"
+
+
+class StoreFull(StoreError):
+    """The store has no room; nothing was written. Make room, then try again."""
+
+    code = "store-full"
+
+
+class StoreReadOnly(StoreError):
+    """The store's file or server does not accept writes from us."""
+
+    code = "store-read-only"
+
+
+class StoreCorrupt(StoreError):
+    """The store's file is damaged, or is not a Bullpen file."""
+
+    code = "store-corrupt"
+
+
+class StoreTooNew(StoreError):
+    """The store was written by a newer Bullpen; upgrade this one."""
+
+    code = "store-too-new"
+
+
+class Signal(BullpenError):
+    """Raised by a handler to steer its job."""
+
+    code = "signal"
+
+
+class Unrecoverable(Signal):
+    """Trying again cannot help: the job fails at once, whatever attempts remain."""
+
+    code = "unrecoverable"
+
+
+class Postpone(Signal):
+    """Not now: the job runs again after ``delay`` seconds; no attempt is used."""
+
+    code = "postpone"
+
+    def __init__(self, delay: float, note: str = "") -> None:
+        super().__init__(note or f"postponed for {delay} s")
+        self.delay = delay
+        self.note = note
+
+
+class JobCancelled(Signal):
+    """Raised inside a handler whose job was cancelled."""
+
+    code = "job-cancelled"

@@ -1,0 +1,48 @@
+"""What happened, on an ordered log per queue."""
+
+from enum import StrEnum
+
+import msgspec
+
+from bullpen.job.record import Failure
+
+
+class EventKind(StrEnum):
+    ADDED = "added"
+    WAITING = "waiting"
+    DELAYED = "delayed"
+    ACTIVE = "active"
+    PROGRESS = "progress"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    RETRIES_EXHAUSTED = "retries-exhausted"
+    STALLED = "stalled"
+    CANCELLING = "cancelling"
+    DUPLICATED = "duplicated"
+    DEDUPLICATED = "deduplicated"
+    REMOVED = "removed"
+    DRAINED = "drained"
+    CLEANED = "cleaned"
+    PAUSED = "paused"
+    RESUMED = "resumed"
+
+
+class Event(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One line of the log. Which of the fields are set depends on the kind: see the reference."""
+
+    kind: EventKind
+    job_id: str | None = None
+    at_ms: int = 0
+    tenant: str | None = None
+    prev: str | None = None
+    """The state that the job left."""
+    name: str | None = None
+    run_at_ms: int | None = None
+    value: bytes | None = None
+    """JSON: the result of `completed`, the progress of `progress`."""
+    failure: Failure | None = None
+    other_job_id: str | None = None
+    """The job that was kept when this one was deduplicated."""
+    count: int | None = None
+    cursor: str = ""
+    """Where to go on reading after this event."""

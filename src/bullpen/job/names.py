@@ -1,0 +1,61 @@
+"""What may be a name or an id, the same on every store.
+
+The rules are those of BullMQ, because on Redis names and ids become parts of keys that
+BullMQ reads; a queue that starts on SQLite must be able to move there.
+"""
+
+import re
+
+from bullpen.errors import BadId, BadName
+
+_NAME = re.compile(r"[A-Za-z0-9_.-]+")
+_CANONICAL_INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
+_RESERVED_IDS = frozenset(
+    {
+        "meta", "id", "wait", "paused", "active", "prioritized", "pc", "delayed", "waiting-children",
+        "completed", "failed", "events", "marker", "stalled", "stalled-check", "limiter", "repeat",
+    }
+)  # fmt: skip
+_MAX_NAME = 200
+_MAX_ID = 300
+
+
+def check_queue_name(name: object) -> str:
+    """Return a legal queue name, or raise BadName."""
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise BadName(f"queue name {name!r}: use letters, digits, '_', '.' and '-' only, at least one")
+    if len(name) > _MAX_NAME:
+        raise BadName(f"queue name is {len(name)} characters long; at most {_MAX_NAME}")
+    return name
+
+
+def check_job_name(name: object) -> str:
+    """Return a legal job name, or raise BadName."""
+    if not isinstance(name, str) or not name:
+        raise BadName(f"job name {name!r}: use a text that is not empty")
+    if len(name) > _MAX_NAME:
+        raise BadName(f"job name is {len(name)} characters long; at most {_MAX_NAME}")
+    return name
+
+
+def check_explicit_id(job_id: object) -> str:
+    """Return an id that a producer may choose, or raise BadId.
+
+    Whole numbers are the store's own, and a colon separates the parts of a key.
+    """
+    if not isinstance(job_id, str) or not job_id:
+        raise BadId(f"job id {job_id!r}: use a text that is not empty")
+    if len(job_id) > _MAX_ID:
+        raise BadId(f"job id is {len(job_id)} characters long; at most {_MAX_ID}")
+    if _CANONICAL_INTEGER.fullmatch(job_id):
+        raise BadId(f"job id {job_id!r}: whole numbers are given by the store; add a letter")
+    if job_id in _RESERVED_IDS:
+        raise BadId(f"job id {job_id!r} is a reserved word")
+    if job_id.startswith("0:") or job_id.count(":") not in (0, 2):
+        raise BadId(f"job id {job_id!r}: use no ':', or exactly two as in 'tenant:subject:reason'")
+    return job_id
+
+
+def is_generated_id(job_id: str) -> bool:
+    """Whether the store made this id itself."""
+    return _CANONICAL_INTEGER.fullmatch(job_id) is not None

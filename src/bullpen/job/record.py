@@ -1,0 +1,108 @@
+"""A job as a store tells of it, and the lease under which a worker holds it."""
+
+from enum import StrEnum
+
+import msgspec
+
+from bullpen.job.spec import JobSpec
+from bullpen.job.state import State
+
+
+class JobRef(msgspec.Struct, frozen=True, order=True):
+    queue: str
+    id: str
+
+    def __str__(self) -> str:
+        return f"{self.queue}/{self.id}"
+
+
+class FailureKind(StrEnum):
+    ERROR = "error"
+    UNRECOVERABLE = "unrecoverable"
+    TIMEOUT = "timeout"
+    STALLED = "stalled"
+    CANCELLED = "cancelled"
+    EXPIRED = "expired"
+
+
+class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Why an attempt, or the job, failed."""
+
+    message: str
+    kind: FailureKind = FailureKind.ERROR
+    type: str = ""
+    """The exception's class, for grouping."""
+    stack: str = ""
+
+
+class CrashKind(StrEnum):
+    """How a job lost its worker. Crashes are counted apart from attempts."""
+
+    KILLED = "killed"
+    OUT_OF_MEMORY = "out-of-memory"
+    LOST_HEARTBEAT = "lost-heartbeat"
+    DEPLOY = "deploy"
+    """Handed back by a worker that was told to stop: recorded, never held against the job."""
+
+
+class Lease(msgspec.Struct, frozen=True):
+    """The right to settle one activation of a job.
+
+    The token fences inside the store; the epoch, which grows at each activation, fences
+    outside it: whoever is called on behalf of a job refuses a smaller epoch than it has seen.
+    """
+
+    ref: JobRef
+    token: str
+    epoch: int
+
+
+class JobRecord(msgspec.Struct, frozen=True):
+    ref: JobRef
+    name: str
+    data: bytes
+    state: State
+    spec: JobSpec
+    priority: int = 0
+    attempts_made: int = 0
+    epoch: int = 0
+    crashes: dict[str, int] = {}
+    """By CrashKind."""
+    added_ms: int = 0
+    run_at_ms: int | None = None
+    started_ms: int | None = None
+    finished_ms: int | None = None
+    progress: bytes | None = None
+    result: bytes | None = None
+    failure: Failure | None = None
+    """Of the last failed attempt."""
+    stacks: tuple[str, ...] = ()
+    worker: str | None = None
+    cancelling: str | None = None
+    """The reason, once someone asked a running job to stop."""
+    note: str | None = None
+    """Why the job is delayed, where its worker said so."""
+    doomed: Failure | None = None
+    """Set when the store already knows that the job must fail: a claimant fails it without running it."""
+
+    @property
+    def queue(self) -> str:
+        return self.ref.queue
+
+    @property
+    def id(self) -> str:
+        return self.ref.id
+
+    @property
+    def tenant(self) -> str | None:
+        return self.spec.tenant
+
+    @property
+    def stalls(self) -> int:
+        """How often the job lost its worker, deploys not counted."""
+        return sum(count for kind, count in self.crashes.items() if kind != CrashKind.DEPLOY)
+
+
+class ClaimedJob(msgspec.Struct, frozen=True):
+    lease: Lease
+    job: JobRecord

@@ -1,0 +1,52 @@
+"""How an attempt ended, as values. A store carries each out whole, or not at all."""
+
+import msgspec
+
+from bullpen.job.record import CrashKind, Failure, Lease
+from bullpen.job.spec import NewJob
+
+
+class Completed(msgspec.Struct, frozen=True):
+    result: bytes = b"null"
+    then: tuple[NewJob, ...] = ()
+    """Added in the same step as the completion: both happen, or neither."""
+
+
+class Retry(msgspec.Struct, frozen=True):
+    """The attempt failed and another follows after the delay; 0 puts it at the end of the line."""
+
+    failure: Failure
+    delay_ms: int = 0
+
+
+class Failed(msgspec.Struct, frozen=True):
+    """The last attempt failed."""
+
+    failure: Failure
+
+
+class Cancelled(msgspec.Struct, frozen=True):
+    """Someone asked for it. Ends in the failed state, of kind `cancelled`."""
+
+    reason: str = ""
+
+
+class Postponed(msgspec.Struct, frozen=True):
+    """Not now; no attempt is used."""
+
+    delay_ms: int
+    note: str = ""
+
+
+class Released(msgspec.Struct, frozen=True):
+    """Handed back unfinished, to the head of its line; no attempt is used, the crash is recorded."""
+
+    crash: CrashKind | None = None
+
+
+Verdict = Completed | Retry | Failed | Cancelled | Postponed | Released
+
+
+class Settlement(msgspec.Struct, frozen=True):
+    lease: Lease
+    verdict: Verdict

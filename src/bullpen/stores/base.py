@@ -1,0 +1,344 @@
+"""The contract of a store: every verb, with its promise.
+
+A store speaks in life-cycle verbs and typed values; no key, SQL, tuple or code crosses it.
+`bullpen.testing.conformance` has a test for each promise, and runs on any store.
+
+**Batches.** Hot verbs take many and answer one by one, in the order asked. A batch is atomic
+as a unit: after a crash either all of it happened or nothing. A settlement that is refused
+(its lease is lost) does not hinder the others.
+
+**Requests.** A lost answer is normal: the caller cannot know whether its call took effect.
+Every mutating hot verb carries a `request`, any unique text. The same text again within the
+lease time (a minute at least) does nothing and gets the first answer again.
+
+**Leases.** A claim gives a lease with a token and an epoch. The store refuses whoever does
+not hold the current token. A lease that is not renewed in time is lost to `rescue`.
+
+**Time** is the store's: its `clock`, in wall milliseconds.
+"""
+
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import Protocol
+
+import msgspec
+
+from bullpen.job.events import Event
+from bullpen.job.record import ClaimedJob, CrashKind, JobRecord, JobRef, Lease
+from bullpen.job.spec import NewJob
+from bullpen.job.state import State
+from bullpen.job.verdicts import Settlement
+
+ID_MEMORY_MS = 86_400_000
+"""How long an explicit id is remembered after its add, though its job was pruned."""
+REQUEST_MEMORY_MS = 60_000
+"""How long the answer to a request is remembered at least."""
+MAX_EVENTS = 10_000
+"""How many events a queue's log keeps by default."""
+
+
+class StoreFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What differs between stores and may be known above them."""
+
+    name: str
+    exchanges_in_flight: int
+    """How many exchanges a worker should have under way at once."""
+    atomic_across_queues: bool = True
+    detects_dead_processes: bool = False
+    """Whether a killed process is noticed before its leases run out."""
+
+
+class AddOutcome(StrEnum):
+    ADDED = "added"
+    DUPLICATE = "duplicate"
+    """The explicit id is taken, or remembered: nothing changed."""
+    DEDUPLICATED = "deduplicated"
+    """Another job stands for the same subject: nothing was added."""
+    REPLACED = "replaced"
+    """The job took the place of a delayed one."""
+    KEPT_LAST = "kept-last"
+    """The job will be added when the running one ends."""
+
+
+class Added(msgspec.Struct, frozen=True):
+    id: str
+    """Of the new job, or of the one that stands for it."""
+    outcome: AddOutcome
+
+
+class SettleOutcome(StrEnum):
+    SETTLED = "settled"
+    LEASE_LOST = "lease-lost"
+    """Nothing changed: another holds the job, or it is gone."""
+
+
+class Claimed(msgspec.Struct, frozen=True):
+    jobs: tuple[ClaimedJob, ...] = ()
+    next_due_ms: int | None = None
+    """Wall time at which the next delayed job of the asked queues is due, if any."""
+
+
+class Exchanged(msgspec.Struct, frozen=True):
+    settled: tuple[SettleOutcome, ...] = ()
+    claimed: Claimed = Claimed()
+
+
+class Renewal(StrEnum):
+    HELD = "held"
+    LOST = "lost"
+    CANCELLING = "cancelling"
+    """Held, but someone asked for the job to stop."""
+
+
+class Cancellation(StrEnum):
+    CANCELLED = "cancelled"
+    """It was waiting and has ended."""
+    CANCELLING = "cancelling"
+    """It runs; its worker has been told."""
+
+
+class Notice(msgspec.Struct, frozen=True):
+    """A running job of this worker is to stop."""
+
+    lease: Lease
+    reason: str
+
+
+class Rescued(msgspec.Struct, frozen=True):
+    recovered: tuple[JobRef, ...] = ()
+    """Back to waiting."""
+    failed: tuple[JobRef, ...] = ()
+    """Stalled more often than allowed."""
+
+
+class CrashLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """How many crashes of each kind a job may have before it fails; a deploy never counts."""
+
+    killed: int = 2
+    out_of_memory: int = 2
+    lost_heartbeat: int = 2
+    total: int = 2
+
+    def exceeded_by(self, crashes: Mapping[str, int]) -> bool:
+        counted = {kind: n for kind, n in crashes.items() if kind != CrashKind.DEPLOY}
+        return (
+            counted.get(CrashKind.KILLED, 0) > self.killed
+            or counted.get(CrashKind.OUT_OF_MEMORY, 0) > self.out_of_memory
+            or counted.get(CrashKind.LOST_HEARTBEAT, 0) > self.lost_heartbeat
+            or sum(counted.values()) > self.total
+        )
+
+
+class Counts(msgspec.Struct, frozen=True, kw_only=True):
+    waiting: int = 0
+    prioritized: int = 0
+    delayed: int = 0
+    active: int = 0
+    waiting_children: int = 0
+    completed: int = 0
+    failed: int = 0
+    paused: bool = False
+
+    @property
+    def unfinished(self) -> int:
+        return self.waiting + self.prioritized + self.delayed + self.active + self.waiting_children
+
+
+class JobPage(msgspec.Struct, frozen=True):
+    jobs: tuple[JobRecord, ...]
+    next_cursor: str | None
+    """Give it back for the next page; None at the end."""
+
+
+class LogPage(msgspec.Struct, frozen=True):
+    lines: tuple[str, ...]
+    total: int
+
+
+class EventPage(msgspec.Struct, frozen=True):
+    events: tuple[Event, ...]
+    cursor: str
+    """Where to go on reading."""
+    gap: bool = False
+    """Events between the asked cursor and the first of these were dropped from the log."""
+
+
+class WorkerState(StrEnum):
+    INITIALIZING = "initializing"
+    READY = "ready"
+    PROCESSING = "processing"
+    DRAINING = "draining"
+    STOPPED = "stopped"
+
+
+class WorkerInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """A worker's own words about itself, renewed by its heartbeat."""
+
+    name: str
+    state: WorkerState
+    queues: dict[str, int]
+    """Slots by queue."""
+    host: str = ""
+    pid: int = 0
+    started_ms: int = 0
+    beat_ms: int = 0
+    """Filled in by the store."""
+    running: tuple[JobRef, ...] = ()
+    stuck: tuple[JobRef, ...] = ()
+    """Jobs in threads that were told to stop and did not: their slots are lost until they do."""
+    jobs_done: int = 0
+
+
+class Store(Protocol):
+    @property
+    def facts(self) -> StoreFacts: ...
+
+    async def open(self) -> None:
+        """Make ready for use; creates what is missing, migrates what is older, refuses what is newer."""
+
+    async def close(self) -> None:
+        """Let go of everything; safe to call twice. What was answered stays."""
+
+    # ── producing ────────────────────────────────────────────────────────────────────────
+
+    async def add(self, jobs: Sequence[NewJob], *, request: str) -> Sequence[Added]:
+        """Add all of these, also across queues, or none of them.
+
+        Each goes to waiting, prioritized or delayed as its spec says. An explicit id that is
+        taken, or was taken within a day, changes nothing. Deduplication is applied in order.
+        """
+
+    # ── working ──────────────────────────────────────────────────────────────────────────
+
+    async def claim(self, wants: Mapping[str, int], *, worker: str, lease_ms: int, request: str) -> Claimed:
+        """Take up to that many runnable jobs of each queue: one claimant for a job at a time.
+
+        Order: no priority first, then by priority, each first in, first out. Due delayed jobs
+        are made runnable first; a job past its start-by time ends as expired instead.
+        A paused queue gives nothing.
+        """
+
+    async def settle(self, settlements: Sequence[Settlement], *, request: str) -> Sequence[SettleOutcome]:
+        """Carry out each verdict and end its lease; a lost lease changes nothing and is reported."""
+
+    async def exchange(
+        self,
+        settlements: Sequence[Settlement],
+        wants: Mapping[str, int],
+        *,
+        worker: str,
+        lease_ms: int,
+        request: str,
+    ) -> Exchanged:
+        """Settle these and claim those, in one atomic trip."""
+
+    async def renew(self, leases: Sequence[Lease], *, lease_ms: int) -> Sequence[Renewal]:
+        """Extend each lease from now, and say which are lost and which are to stop."""
+
+    async def abandon(self, request: str) -> int:
+        """Hand back what that claim or exchange took and nobody runs; no stall is counted.
+
+        For a caller that lost the answer and will not ask again. Returns how many came back.
+        """
+
+    async def wait(self, queues: Sequence[str], *, timeout_ms: int) -> bool:
+        """Return as soon as one of the queues may have a runnable job, or at the deadline.
+
+        False means that the time ran out. True may be a false alarm; a job that became
+        runnable is never slept through.
+        """
+
+    async def notices(self, worker: str, *, timeout_ms: int) -> Sequence[Notice]:
+        """The running jobs of this worker that are to stop; waits for the first one."""
+
+    async def rescue(self, queues: Sequence[str], *, limits: CrashLimits) -> Rescued:
+        """Take back jobs whose lease ran out or whose process is dead.
+
+        Each is counted as a crash and goes to the head of its line with its priority, or fails
+        once the limits are exceeded. A claim whose answer never arrived is no crash.
+        """
+
+    async def report_crash(self, worker: str, kind: CrashKind, *, limits: CrashLimits) -> Rescued:
+        """Take back all that a worker held, whose end was seen to be of this kind."""
+
+    # ── steering one job ─────────────────────────────────────────────────────────────────
+
+    async def cancel(self, ref: JobRef, *, reason: str) -> Cancellation:
+        """End an unstarted job as cancelled, or ask its worker to stop it. Finished: WrongState."""
+
+    async def retry(self, ref: JobRef) -> None:
+        """Put a finished job back to run with fresh attempts; noted in its log. Else WrongState."""
+
+    async def retry_all(self, queue: str, state: State, *, limit: int) -> int:
+        """Retry up to that many of the queue's completed or failed jobs, oldest first."""
+
+    async def promote(self, ref: JobRef) -> None:
+        """Make a delayed job runnable now. Else WrongState."""
+
+    async def change_delay(self, ref: JobRef, delay_ms: int) -> None:
+        """Make a delayed job due that long from now. Else WrongState."""
+
+    async def change_priority(self, ref: JobRef, priority: int) -> None:
+        """Give an unfinished job another priority, at the end of that line; a finished one is WrongState."""
+
+    async def remove(self, ref: JobRef) -> None:
+        """Forget a job that is not active, and its id with it. Active: WrongState."""
+
+    async def update_data(self, ref: JobRef, data: bytes) -> None:
+        """Replace the data; a running attempt keeps what it has."""
+
+    async def set_progress(self, ref: JobRef, progress: bytes) -> None: ...
+
+    async def add_log(self, ref: JobRef, lines: Sequence[str]) -> int:
+        """Append to the job's log, dropping the oldest lines over its limit; the number kept."""
+
+    # ── steering a queue ─────────────────────────────────────────────────────────────────
+
+    async def pause(self, queue: str) -> None:
+        """Give out no more jobs of the queue; running ones go on, adds are taken."""
+
+    async def resume(self, queue: str) -> None: ...
+
+    async def drain(self, queue: str, *, delayed: bool) -> int:
+        """Remove all runnable jobs, and the delayed ones if asked; explicit ids stay remembered."""
+
+    async def clean(self, queue: str, state: State, *, older_than_ms: int, limit: int) -> int:
+        """Remove up to that many jobs that entered the state that long ago. Active: WrongState."""
+
+    async def obliterate(self, queue: str, *, force: bool) -> None:
+        """Remove the queue with everything in it. Active jobs: WrongState unless forced."""
+
+    # ── looking ──────────────────────────────────────────────────────────────────────────
+
+    async def job(self, ref: JobRef) -> JobRecord:
+        """The job, or JobMissing."""
+
+    async def jobs(
+        self, queue: str, state: State, *, limit: int, cursor: str | None = None, newest_first: bool = False
+    ) -> JobPage:
+        """Jobs of one state, in the order in which they will run or did finish."""
+
+    async def logs(self, ref: JobRef, *, start: int = 0, limit: int = 1_000) -> LogPage: ...
+
+    async def counts(self, queue: str) -> Counts:
+        """How many jobs are in each state; QueueMissing if there never was such a queue."""
+
+    async def queues(self) -> Sequence[str]:
+        """The names of all queues, sorted."""
+
+    async def oldest_waiting_ms(self, queue: str) -> int | None:
+        """Since when the next runnable job could have run; None if nothing is runnable."""
+
+    async def events(self, queue: str, *, after: str | None, limit: int, timeout_ms: int) -> EventPage:
+        """The events after a cursor, in order, waiting for the first one.
+
+        None starts at the end of the log. Says Gap when events after the cursor were dropped.
+        """
+
+    # ── workers ──────────────────────────────────────────────────────────────────────────
+
+    async def beat(self, info: WorkerInfo, *, ttl_ms: int) -> None:
+        """Register the worker, or renew what is known of it; forgotten after that time without a beat."""
+
+    async def workers(self) -> Sequence[WorkerInfo]:
+        """The workers that beat lately, by name."""

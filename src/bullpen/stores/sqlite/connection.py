@@ -1,0 +1,122 @@
+"""Opening the file, the turn lock between processes, and SQLite's errors in our words."""
+
+import contextlib
+import fcntl
+import os
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+from bullpen.errors import StoreCorrupt, StoreError, StoreFull, StoreReadOnly, StoreUnavailable
+from bullpen.stores.sqlite.schema import migrate
+
+Sync = Literal["full", "normal"]
+
+_BUSY_MS = 30_000
+
+
+def connect(path: Path, sync: Sync) -> sqlite3.Connection:
+    """A connection in autocommit mode: transactions are begun and ended by name."""
+    db = sqlite3.connect(
+        path, timeout=_BUSY_MS / 1000, isolation_level=None, check_same_thread=False, cached_statements=512
+    )
+    try:
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute(f"PRAGMA synchronous = {'NORMAL' if sync == 'normal' else 'FULL'}")
+        db.execute("PRAGMA cache_size = -16000")
+        db.execute("PRAGMA wal_autocheckpoint = 4000")
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def connect_reader(path: Path) -> sqlite3.Connection:
+    db = sqlite3.connect(
+        path, timeout=_BUSY_MS / 1000, isolation_level=None, check_same_thread=False, cached_statements=256
+    )
+    db.execute("PRAGMA query_only = 1")
+    return db
+
+
+def prepare(path: Path, sync: Sync) -> sqlite3.Connection:
+    """Create or migrate the file and return the writer's connection."""
+    with _translated(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.exists() and not os.access(path, os.W_OK):
+            raise StoreReadOnly(f"{path} is not writable: change its permissions or name another file")
+        with TurnLock(path).held():
+            db = connect(path, sync)
+            try:
+                migrate(db, str(path))
+            except BaseException:
+                db.close()
+                raise
+            return db
+
+
+class TurnLock:
+    """Whose turn it is to write, between processes.
+
+    A blocking flock on a side file: waiters sleep in the kernel and are served in turn,
+    where SQLite's busy timeout polls and lets some wait for half a second.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._fd = os.open(f"{path}-turn", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+
+    def take(self) -> None:
+        fcntl.flock(self._fd, fcntl.LOCK_EX)
+
+    def give(self) -> None:
+        fcntl.flock(self._fd, fcntl.LOCK_UN)
+
+    def close(self) -> None:
+        os.close(self._fd)
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Take the turn once and close the lock afterwards."""
+        try:
+            self.take()
+            yield
+        finally:
+            self.close()
+
+
+@contextlib.contextmanager
+def _translated(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (sqlite3.Error, OSError) as error:
+        raise translate(error, path) from error
+
+
+def translate(error: Exception, path: Path) -> StoreError:
+    """What a driver's or the system's error means to a user."""
+    if isinstance(error, PermissionError | FileExistsError | NotADirectoryError | IsADirectoryError):
+        return StoreReadOnly(f"{path} cannot be opened for writing: {error}")
+    name = getattr(error, "sqlite_errorname", "") or ""
+    match name.split("_")[1] if name.startswith("SQLITE_") else "":
+        case "FULL":
+            return StoreFull(f"{path}: the disk is full; nothing was written")
+        case "READONLY" | "PERM":
+            return StoreReadOnly(f"{path} does not accept writes: {error}")
+        case "CANTOPEN":
+            return StoreReadOnly(f"{path} cannot be opened: {error}")
+        case "CORRUPT" | "NOTADB":
+            return StoreCorrupt(
+                f"{path} is damaged or is no Bullpen file ({error}); restore a backup, or move it away to start anew"
+            )
+        case "IOERR" if _disk_is_full(path):
+            return StoreFull(f"{path}: the disk is full; nothing was written")
+        case _:
+            return StoreUnavailable(f"{path}: {error}")
+
+
+def _disk_is_full(path: Path) -> bool:
+    with contextlib.suppress(OSError):
+        stats = os.statvfs(path.parent)
+        return stats.f_bavail * stats.f_frsize < 1_000_000
+    return False

@@ -1,0 +1,106 @@
+"""How processes on one file know of each other: who lives, and how to wake them.
+
+Beside the file stands a folder `<file>-live` with two entries for each open store:
+
+    <instance>.live   locked as long as the process lives. The kernel drops the lock at any
+                      death, so whoever can take it knows that its owner is dead. It holds one
+                      number, mapped into memory: the last claim whose answer arrived. What a
+                      dead process claimed after that never started, and is no crash.
+    <instance>.wake   a pipe. A writer that has news drops a byte into each; a sleeping
+                      process wakes within a fraction of a millisecond.
+"""
+
+import contextlib
+import fcntl
+import mmap
+import os
+import struct
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+_NUMBER = struct.Struct("<q")
+
+
+class Presence:
+    """This process's own entries."""
+
+    def __init__(self, path: Path, instance: str) -> None:
+        self.folder = Path(f"{path}-live")
+        self.instance = instance
+        self.folder.mkdir(exist_ok=True)
+        self._live = self.folder / f"{instance}.live"
+        self._wake = self.folder / f"{instance}.wake"
+        # Locked before it has its name: an unlocked `.live` file means a dead process to all others.
+        unnamed = self.folder / f"{instance}.new"
+        self._fd = os.open(unnamed, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fcntl.flock(self._fd, fcntl.LOCK_EX)
+        os.ftruncate(self._fd, _NUMBER.size)
+        unnamed.rename(self._live)
+        self._received = mmap.mmap(self._fd, _NUMBER.size)
+        os.mkfifo(self._wake, 0o600)
+        # Open for both ends: a pipe whose last writer left would read as ended, over and over.
+        self.wake_fd = os.open(self._wake, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+
+    def mark_received(self, claim: int) -> None:
+        """Note that the answer to this claim arrived; a memory write, which outlives a kill."""
+        if claim > _NUMBER.unpack_from(self._received)[0]:
+            _NUMBER.pack_into(self._received, 0, claim)
+
+    def drain_wakeups(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            while len(os.read(self.wake_fd, 4096)) == 4096:
+                pass
+
+    def close(self) -> None:
+        for path in (self._wake, self._live):
+            path.unlink(missing_ok=True)
+        self.let_go()
+
+    def let_go(self) -> None:
+        """Close without tidying up, as a killed process does."""
+        self._received.close()
+        os.close(self.wake_fd)
+        os.close(self._fd)
+
+
+def wake_others(folder: Path, own: str) -> None:
+    """Drop a byte into the pipe of every other process; a full pipe is awake already."""
+    for entry in os.scandir(folder):
+        if not entry.name.endswith(".wake") or entry.name.startswith(own):
+            continue
+        try:
+            pipe = os.open(entry.path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError:
+            continue  # its owner is gone; whoever rescues its jobs removes the pipe
+        try:
+            os.write(pipe, b"!")
+        except OSError:
+            pass  # full: the owner has not yet read earlier wake-ups, and will look
+        finally:
+            os.close(pipe)
+
+
+def bury_dead(folder: Path, own: str, bury: Callable[[str, int], None]) -> None:
+    """Call `bury(instance, last received claim)` for each dead process, then remove its entries."""
+    for live in _others(folder, own):
+        try:
+            fd = os.open(live, os.O_RDWR | os.O_CLOEXEC)
+        except OSError:
+            continue
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            raw = os.pread(fd, _NUMBER.size, 0)
+            received = _NUMBER.unpack(raw)[0] if len(raw) == _NUMBER.size else 0
+            bury(live.stem, received)
+            live.with_suffix(".wake").unlink(missing_ok=True)
+            live.unlink(missing_ok=True)
+        except BlockingIOError:
+            pass  # alive
+        finally:
+            os.close(fd)
+
+
+def _others(folder: Path, own: str) -> Iterator[Path]:
+    for entry in os.scandir(folder):
+        if entry.name.endswith(".live") and not entry.name.startswith(own):
+            yield Path(entry.path)

@@ -1,0 +1,155 @@
+"""The tables of the file, their versions, and the way from an older one to this.
+
+A job's row holds what changes; its body (name, data, spec) is written once and read at each
+claim, so that moving a job never rewrites its payload. Each job stands in exactly one of the
+partial indexes, the one of its state, in the order in which that state is read.
+
+`position` is the place in line: the job's own key (first in, first out), minus a fresh number
+(head of the line), or a fresh number (end of the line). Counters on `queue` make counting free.
+Events are kept in runs: one row holds all that a commit said about a queue.
+"""
+
+import sqlite3
+
+from bullpen.errors import StoreTooNew
+
+VERSION = 1
+
+READY, DELAYED, ACTIVE, WAITING_CHILDREN, COMPLETED, FAILED = range(6)
+
+_VERSION_1 = f"""
+CREATE TABLE sequence(next INTEGER NOT NULL);
+INSERT INTO sequence VALUES(1);
+
+CREATE TABLE queue(
+  id INTEGER PRIMARY KEY,
+  name TEXT NOT NULL UNIQUE,
+  listed INTEGER NOT NULL DEFAULT 1,
+  paused INTEGER NOT NULL DEFAULT 0,
+  waiting INTEGER NOT NULL DEFAULT 0,
+  prioritized INTEGER NOT NULL DEFAULT 0,
+  delayed INTEGER NOT NULL DEFAULT 0,
+  active INTEGER NOT NULL DEFAULT 0,
+  waiting_children INTEGER NOT NULL DEFAULT 0,
+  completed INTEGER NOT NULL DEFAULT 0,
+  failed INTEGER NOT NULL DEFAULT 0,
+  last_event INTEGER NOT NULL DEFAULT 0
+);
+
+CREATE TABLE job(
+  key INTEGER PRIMARY KEY,
+  queue INTEGER NOT NULL,
+  own_id TEXT,
+  state INTEGER NOT NULL,
+  priority INTEGER NOT NULL,
+  position INTEGER NOT NULL,
+  added_ms INTEGER NOT NULL,
+  ready_ms INTEGER,
+  due_ms INTEGER,
+  start_by_ms INTEGER,
+  started_ms INTEGER,
+  finished_ms INTEGER,
+  lease_until_ms INTEGER,
+  token TEXT,
+  worker TEXT,
+  epoch INTEGER NOT NULL DEFAULT 0,
+  attempts_made INTEGER NOT NULL DEFAULT 0,
+  crashes TEXT,
+  tenant TEXT,
+  dedup TEXT,
+  keep TEXT,
+  cancelling TEXT,
+  note TEXT,
+  progress BLOB,
+  result BLOB,
+  failure BLOB,
+  stacks BLOB
+);
+CREATE UNIQUE INDEX job_own_id ON job(queue, own_id) WHERE own_id IS NOT NULL;
+CREATE INDEX job_ready ON job(queue, priority, position) WHERE state = {READY};
+CREATE INDEX job_delayed ON job(queue, due_ms, position) WHERE state = {DELAYED};
+CREATE INDEX job_active ON job(queue, lease_until_ms) WHERE state = {ACTIVE};
+CREATE INDEX job_finished ON job(queue, state, finished_ms, key) WHERE state IN ({COMPLETED}, {FAILED});
+CREATE INDEX job_cancelling ON job(worker) WHERE cancelling IS NOT NULL;
+CREATE INDEX job_start_by ON job(start_by_ms) WHERE start_by_ms IS NOT NULL AND state IN ({READY}, {DELAYED});
+
+CREATE TABLE body(
+  key INTEGER PRIMARY KEY,
+  name TEXT NOT NULL,
+  data BLOB NOT NULL,
+  spec BLOB NOT NULL
+);
+
+CREATE TABLE log(
+  job INTEGER NOT NULL,
+  line INTEGER NOT NULL,
+  text TEXT NOT NULL,
+  PRIMARY KEY(job, line)
+) WITHOUT ROWID;
+
+CREATE TABLE event(
+  queue INTEGER NOT NULL,
+  last INTEGER NOT NULL,
+  first INTEGER NOT NULL,
+  body BLOB NOT NULL,
+  PRIMARY KEY(queue, last)
+) WITHOUT ROWID;
+
+CREATE TABLE dedup(
+  queue INTEGER NOT NULL,
+  id TEXT NOT NULL,
+  owner INTEGER NOT NULL,
+  until_ms INTEGER,
+  next BLOB,
+  PRIMARY KEY(queue, id)
+) WITHOUT ROWID;
+
+CREATE TABLE id_memory(
+  queue INTEGER NOT NULL,
+  id TEXT NOT NULL,
+  until_ms INTEGER NOT NULL,
+  PRIMARY KEY(queue, id)
+) WITHOUT ROWID;
+CREATE INDEX id_memory_until ON id_memory(until_ms);
+
+CREATE TABLE request(
+  id TEXT PRIMARY KEY,
+  until_ms INTEGER NOT NULL,
+  answer BLOB NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX request_until ON request(until_ms);
+
+CREATE TABLE worker(
+  name TEXT PRIMARY KEY,
+  until_ms INTEGER NOT NULL,
+  info BLOB NOT NULL
+) WITHOUT ROWID;
+"""
+
+MIGRATIONS: tuple[str, ...] = (_VERSION_1,)
+"""The script at index n brings a file from version n to n + 1."""
+
+
+def migrate(db: sqlite3.Connection, path: str) -> None:
+    """Bring the file to this version in one transaction; refuse a newer one.
+
+    The caller holds the turn lock, so no other process migrates at the same time.
+    """
+    (found,) = db.execute("PRAGMA user_version").fetchone()
+    if found > VERSION:
+        raise StoreTooNew(
+            f"{path} has schema version {found}; this Bullpen knows up to {VERSION}: upgrade it. Nothing was changed."
+        )
+    if found == VERSION:
+        return
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        for script in MIGRATIONS[found:]:
+            for statement in script.split(";"):
+                if statement.strip():
+                    db.execute(statement)
+        db.execute(f"PRAGMA user_version = {VERSION}")
+        db.execute("COMMIT")
+    except BaseException:
+        db.execute("ROLLBACK")
+        raise
