@@ -69,9 +69,9 @@ CREATE UNIQUE INDEX job_own_id ON job(queue, own_id) WHERE own_id IS NOT NULL;
 CREATE INDEX job_ready ON job(queue, priority, position) WHERE state = {READY};
 CREATE INDEX job_delayed ON job(queue, due_ms, position) WHERE state = {DELAYED};
 CREATE INDEX job_active ON job(queue, lease_until_ms) WHERE state = {ACTIVE};
-CREATE INDEX job_finished ON job(queue, state, finished_ms, key) WHERE state IN ({COMPLETED}, {FAILED});
+CREATE INDEX job_finished ON job(queue, state, finished_ms, key) WHERE finished_ms IS NOT NULL;
 CREATE INDEX job_cancelling ON job(worker) WHERE cancelling IS NOT NULL;
-CREATE INDEX job_start_by ON job(start_by_ms) WHERE start_by_ms IS NOT NULL AND state IN ({READY}, {DELAYED});
+CREATE INDEX job_start_by ON job(start_by_ms) WHERE start_by_ms IS NOT NULL;
 
 CREATE TABLE body(
   key INTEGER PRIMARY KEY,

@@ -1,0 +1,193 @@
+"""Adding jobs: explicit ids, deduplication, and the place where a new job goes."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from bullpen.job.events import Event, EventKind
+from bullpen.job.spec import KEEP_ALL, KEEP_COMPLETED, Dedup, JobSpec, NewJob
+from bullpen.stores.base import Added, AddOutcome
+from bullpen.stores.sqlite.forgetting import forget
+from bullpen.stores.sqlite.schema import ACTIVE, COMPLETED, DELAYED, FAILED, READY
+from bullpen.stores.sqlite.transaction import Row, Transaction, counter_of
+
+_INSERT_JOB = (
+    "INSERT INTO job(key, queue, own_id, state, priority, position, added_ms, ready_ms, due_ms, start_by_ms,"
+    " tenant, dedup, keep) VALUES"
+)
+_INSERT_BODY = "INSERT INTO body(key, name, data, spec) VALUES"
+
+_encode = msgspec.json.Encoder().encode
+_decode_new_job = msgspec.json.Decoder(NewJob).decode
+
+
+def add(tx: Transaction, jobs: Sequence[NewJob]) -> list[Added]:
+    batch = _Batch(tx, len(jobs))
+    answers = [batch.add(job) for job in jobs]
+    batch.write()
+    return answers
+
+
+class _Batch:
+    """Rows of plain jobs are gathered and written together; whoever must look first, writes first."""
+
+    def __init__(self, tx: Transaction, size: int) -> None:
+        self._tx = tx
+        self._next_key = tx.take_numbers(size)
+        self._jobs: list[Row] = []
+        self._bodies: list[Row] = []
+
+    def add(self, job: NewJob) -> Added:
+        queue = self._tx.queue(job.queue)
+        key = self._next_key
+        self._next_key += 1
+        if job.id is not None and (known := self._known(queue, job.id, job)):
+            return known
+        if job.spec.dedup is not None:
+            self.write()
+            return self._add_deduplicated(queue, key, job, job.spec.dedup)
+        return self._place(queue, key, job, AddOutcome.ADDED)
+
+    def write(self) -> None:
+        if self._jobs:
+            self._tx.execute_rows(_INSERT_JOB, "", self._jobs)
+            self._tx.execute_rows(_INSERT_BODY, "", self._bodies)
+            self._jobs, self._bodies = [], []
+
+    def _known(self, queue: int, own_id: str, job: NewJob) -> Added | None:
+        self.write()
+        taken = self._tx.db.execute(
+            "SELECT 1 FROM job WHERE queue = ?1 AND own_id = ?2"
+            " UNION ALL SELECT 1 FROM id_memory WHERE queue = ?1 AND id = ?2 AND until_ms > ?3",
+            (queue, own_id, self._tx.now_ms),
+        ).fetchone()
+        if taken is None:
+            return None
+        self._tell(queue, own_id, EventKind.DUPLICATED, job)
+        return Added(own_id, AddOutcome.DUPLICATE)
+
+    def _place(self, queue: int, key: int, job: NewJob, outcome: AddOutcome) -> Added:
+        tx, spec = self._tx, job.spec
+        job_id = job.id or str(key)
+        delayed = spec.delay_ms > 0
+        state = DELAYED if delayed else READY
+        due_ms = tx.now_ms + spec.delay_ms if delayed else None
+        self._jobs.append(
+            (
+                key,
+                queue,
+                job.id,
+                state,
+                spec.priority,
+                -key if spec.lifo else key,
+                tx.now_ms,
+                None if delayed else tx.now_ms,
+                due_ms,
+                spec.start_by_ms,
+                spec.tenant,
+                spec.dedup.id if spec.dedup else None,
+                _keep_if_special(spec),
+            )
+        )
+        self._bodies.append((key, job.name, job.data, _encode(spec)))
+        tx.count(queue, counter_of(state, spec.priority), 1)
+        tx.now_runnable(queue)
+        self._tell(queue, job_id, EventKind.ADDED, job)
+        if delayed:
+            tx.tell(queue, Event(EventKind.DELAYED, job_id, tx.now_ms, spec.tenant, run_at_ms=due_ms))
+        else:
+            tx.tell(queue, Event(EventKind.WAITING, job_id, tx.now_ms, spec.tenant))
+        return Added(job_id, outcome)
+
+    def _tell(self, queue: int, job_id: str, kind: EventKind, job: NewJob) -> None:
+        self._tx.tell(queue, Event(kind, job_id, self._tx.now_ms, job.spec.tenant, name=job.name))
+
+    # ── deduplication ────────────────────────────────────────────────────────────────────
+
+    def _add_deduplicated(self, queue: int, key: int, job: NewJob, dedup: Dedup) -> Added:
+        owner = self._owner(queue, dedup.id)
+        if owner is None:
+            return self._own(queue, key, job, dedup, AddOutcome.ADDED)
+        owner_key, owner_id, owner_state = owner
+        if dedup.replace and owner_state == DELAYED:
+            return self._replace(queue, key, job, dedup, owner_key, owner_id)
+        if dedup.keep_last_if_active and owner_state == ACTIVE:
+            self._tx.db.execute("UPDATE dedup SET next = ? WHERE queue = ? AND id = ?", (_encode(job), queue, dedup.id))
+            return self._deduplicated(queue, job, owner_id, AddOutcome.KEPT_LAST)
+        if dedup.extend and dedup.ttl_ms is not None:
+            self._tx.db.execute(
+                "UPDATE dedup SET until_ms = ? WHERE queue = ? AND id = ?",
+                (self._tx.now_ms + dedup.ttl_ms, queue, dedup.id),
+            )
+        return self._deduplicated(queue, job, owner_id, AddOutcome.DEDUPLICATED)
+
+    def _owner(self, queue: int, dedup_id: str) -> tuple[int, str, int] | None:
+        """The job that stands for this subject now: its key, id and state.
+
+        A key whose time is over, or without one whose job is gone or has ended, stands for
+        nothing: a lost release can never block a subject for ever.
+        """
+        row = self._tx.db.execute(
+            "SELECT dedup.owner, dedup.until_ms, job.own_id, job.state FROM dedup LEFT JOIN job ON job.key = dedup.owner"
+            " WHERE dedup.queue = ? AND dedup.id = ?",
+            (queue, dedup_id),
+        ).fetchone()
+        if row is None:
+            return None
+        owner, until_ms, own_id, state = row
+        lapsed = state in (None, COMPLETED, FAILED) if until_ms is None else until_ms <= self._tx.now_ms
+        return None if lapsed else (owner, own_id or str(owner), state)
+
+    def _own(self, queue: int, key: int, job: NewJob, dedup: Dedup, outcome: AddOutcome) -> Added:
+        until_ms = None if dedup.ttl_ms is None else self._tx.now_ms + dedup.ttl_ms
+        self._tx.db.execute(
+            "INSERT INTO dedup(queue, id, owner, until_ms) VALUES(?, ?, ?, ?)"
+            " ON CONFLICT DO UPDATE SET owner = excluded.owner, until_ms = excluded.until_ms, next = NULL",
+            (queue, dedup.id, key, until_ms),
+        )
+        return self._place(queue, key, job, outcome)
+
+    def _replace(self, queue: int, key: int, job: NewJob, dedup: Dedup, owner_key: int, owner_id: str) -> Added:
+        tx = self._tx
+        until_ms = tx.db.execute("SELECT until_ms FROM dedup WHERE queue = ? AND id = ?", (queue, dedup.id)).fetchone()[
+            0
+        ]
+        forget(tx, [owner_key], remember_ids=False)
+        tx.tell(queue, Event(EventKind.REMOVED, owner_id, tx.now_ms, job.spec.tenant, prev="delayed"))
+        added = self._own(queue, key, job, dedup, AddOutcome.REPLACED)
+        if not dedup.extend:
+            tx.db.execute("UPDATE dedup SET until_ms = ? WHERE queue = ? AND id = ?", (until_ms, queue, dedup.id))
+        tx.tell(
+            queue,
+            Event(EventKind.DEDUPLICATED, added.id, tx.now_ms, job.spec.tenant, other_job_id=owner_id),
+        )
+        return added
+
+    def _deduplicated(self, queue: int, job: NewJob, owner_id: str, outcome: AddOutcome) -> Added:
+        self._tx.tell(
+            queue,
+            Event(EventKind.DEDUPLICATED, owner_id, self._tx.now_ms, job.spec.tenant, name=job.name),
+        )
+        return Added(owner_id, outcome)
+
+
+def release_dedup(tx: Transaction, queue: int, dedup_id: str, owner: int) -> None:
+    """The owner has ended: free its subject, or add the job that was kept for this moment."""
+    row = tx.db.execute(
+        "SELECT owner, until_ms, next FROM dedup WHERE queue = ? AND id = ?", (queue, dedup_id)
+    ).fetchone()
+    if row is None or row[0] != owner:
+        return
+    _, until_ms, kept = row
+    if kept is None and until_ms is not None:
+        return  # a throttle goes on for its time, whatever became of the job
+    tx.db.execute("DELETE FROM dedup WHERE queue = ? AND id = ?", (queue, dedup_id))
+    if kept is not None:
+        add(tx, [_decode_new_job(kept)])
+
+
+def _keep_if_special(spec: JobSpec) -> bytes | None:
+    """The job's own retention; most have the default, which need not be stored on the row."""
+    if spec.keep_completed == KEEP_COMPLETED and spec.keep_failed == KEEP_ALL:
+        return None
+    return _encode((spec.keep_completed, spec.keep_failed))

@@ -1,0 +1,119 @@
+"""Claiming: due jobs first become runnable, then the first in line become active."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from bullpen.job.events import Event, EventKind
+from bullpen.job.record import ClaimedJob, Failure, FailureKind, JobRecord, Lease
+from bullpen.job.state import State
+from bullpen.stores.base import Claimed
+from bullpen.stores.sqlite.rows import COLUMNS, record_from
+from bullpen.stores.sqlite.schema import ACTIVE, DELAYED, READY
+from bullpen.stores.sqlite.settling import end_unstarted
+from bullpen.stores.sqlite.tokens import ClaimToken, lease_token
+from bullpen.stores.sqlite.transaction import Row, Transaction, as_list, counter_of
+
+_PROMOTE_AT_ONCE = 1_000
+"""A wave of due jobs is taken in portions, so that no claim waits for all of it."""
+_EXPIRED_AT_ONCE = 1_000
+
+
+class Claimant(msgspec.Struct, frozen=True):
+    worker: str
+    lease_ms: int
+    token: ClaimToken
+
+
+def claim(tx: Transaction, wants: Mapping[str, int], claimant: Claimant) -> Claimed:
+    taken: list[ClaimedJob] = []
+    next_due: list[int] = []
+    for name, slots in wants.items():
+        queue = tx.queue_number_if_known(name)
+        if not queue:
+            continue
+        paused, delayed = tx.counters(queue, "paused", "delayed")
+        if delayed:
+            promote_due(tx, queue)
+            if (due_ms := _next_due_ms(tx, queue)) is not None:
+                next_due.append(due_ms)
+        if not paused and slots > 0:
+            taken += _take(tx, queue, name, slots, claimant)
+    return Claimed(tuple(taken), min(next_due, default=None))
+
+
+def promote_due(tx: Transaction, queue: int) -> int:
+    """Make due jobs runnable, in the order in which they were due."""
+    rows = tx.db.execute(
+        f"SELECT key, own_id, tenant, priority FROM job WHERE queue = ? AND state = {DELAYED} AND due_ms <= ?"
+        " ORDER BY due_ms, position LIMIT ?",
+        (queue, tx.now_ms, _PROMOTE_AT_ONCE),
+    ).fetchall()
+    if rows:
+        make_runnable(tx, queue, rows, prev=State.DELAYED)
+    return len(rows)
+
+
+def make_runnable(tx: Transaction, queue: int, rows: list[Row], *, prev: State) -> None:
+    """Move jobs (key, own id, tenant, priority) from `delayed` to the end of their lines."""
+    place = tx.take_numbers(len(rows))
+    tx.execute_rows(
+        f"UPDATE job SET state = {READY}, position = fresh.column2, ready_ms = fresh.column3, due_ms = NULL,"
+        " note = NULL FROM (VALUES",
+        ") AS fresh WHERE job.key = fresh.column1",
+        [(row[0], place + n, tx.now_ms) for n, row in enumerate(rows)],
+    )
+    for key, own_id, tenant, priority in rows:
+        tx.count(queue, counter_of(DELAYED, 0), -1)
+        tx.count(queue, counter_of(READY, priority), 1)
+        tx.tell(queue, Event(EventKind.WAITING, own_id or str(key), tx.now_ms, tenant, prev=prev))
+    tx.now_runnable(queue)
+
+
+def _next_due_ms(tx: Transaction, queue: int) -> int | None:
+    row = tx.db.execute(
+        f"SELECT due_ms FROM job WHERE queue = ? AND state = {DELAYED} ORDER BY due_ms, position LIMIT 1",
+        (queue,),
+    ).fetchone()
+    return None if row is None else int(row[0])
+
+
+def _take(tx: Transaction, queue: int, name: str, slots: int, claimant: Claimant) -> list[ClaimedJob]:
+    taken: list[ClaimedJob] = []
+    expired = 0
+    while len(taken) < slots and expired < _EXPIRED_AT_ONCE:
+        rows = tx.db.execute(
+            f"SELECT {COLUMNS}, job.start_by_ms FROM job JOIN body ON body.key = job.key"
+            f" WHERE job.queue = ? AND job.state = {READY} ORDER BY job.priority, job.position LIMIT ?",
+            (queue, slots - len(taken)),
+        ).fetchall()
+        if not rows:
+            break
+        late = [row[0] for row in rows if row[-1] is not None and row[-1] < tx.now_ms]
+        for key in late:
+            end_unstarted(tx, key, Failure("not started in time", FailureKind.EXPIRED))
+        expired += len(late)
+        jobs = {row[0]: record_from(row[:-1], name) for row in rows if row[0] not in late}
+        taken += _activate(tx, queue, jobs, claimant)
+    return taken
+
+
+def _activate(tx: Transaction, queue: int, jobs: Mapping[int, JobRecord], claimant: Claimant) -> list[ClaimedJob]:
+    if not jobs:
+        return []
+    now_ms, token = tx.now_ms, claimant.token.text
+    tx.db.execute(
+        f"UPDATE job SET state = {ACTIVE}, token = ?, worker = ?, lease_until_ms = ?, started_ms = ?,"
+        " epoch = epoch + 1, note = NULL, start_by_ms = NULL WHERE key IN (SELECT value FROM json_each(?))",
+        (token, claimant.worker, now_ms + claimant.lease_ms, now_ms, as_list(jobs)),
+    )
+    tx.count(queue, counter_of(ACTIVE, 0), len(jobs))
+    claimed = []
+    for key, job in jobs.items():
+        tx.count(queue, counter_of(READY, job.priority), -1)
+        tx.tell(queue, Event(EventKind.ACTIVE, job.id, now_ms, job.tenant, prev=State.WAITING))
+        active = msgspec.structs.replace(
+            job, state=State.ACTIVE, epoch=job.epoch + 1, started_ms=now_ms, worker=claimant.worker, note=None
+        )
+        claimed.append(ClaimedJob(Lease(job.ref, lease_token(key, token), active.epoch), active))
+    return claimed

@@ -1,0 +1,181 @@
+"""One file in this process: its writer, its readers and its wake-ups, shared by all stores on it.
+
+The lease thread of a worker has a store of its own, on its own event loop; both speak through
+the one writer. Sharing is by path, counted, and starts anew in a forked child.
+"""
+
+import asyncio
+import os
+import secrets
+import select
+import sqlite3
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TypeVar
+
+from bullpen.clock import Clock
+from bullpen.errors import StoreUnavailable
+from bullpen.stores.sqlite.connection import Sync, connect_reader, prepare, translate
+from bullpen.stores.sqlite.presence import Presence, bury_dead, wake_others
+from bullpen.stores.sqlite.tokens import ClaimToken
+from bullpen.stores.sqlite.transaction import News
+from bullpen.stores.sqlite.writer import Writer
+
+T = TypeVar("T")
+
+_READERS = 2
+_open_files: dict[Path, "SharedFile"] = {}
+_opening = threading.Lock()
+
+
+def acquire(path: Path, sync: Sync, clock: Clock) -> "SharedFile":
+    """The shared file, opened if need be. Blocks: not for the event loop."""
+    with _opening:
+        file = _open_files.get(path)
+        if file is None:
+            file = _open_files[path] = SharedFile(path, sync, clock)
+        file.users += 1
+        return file
+
+
+def release(file: "SharedFile") -> None:
+    """Close the file with its last user. Blocks: not for the event loop."""
+    with _opening:
+        file.users -= 1
+        if file.users > 0 or _open_files.get(file.path) is not file:
+            return
+        del _open_files[file.path]
+    file.close()
+
+
+def forget_after_crash(file: "SharedFile") -> None:
+    """For the harness: drop the file as a killed process does, with nothing tidied up."""
+    with _opening:
+        _open_files.pop(file.path, None)
+    file.die()
+
+
+os.register_at_fork(after_in_child=_open_files.clear)
+
+
+class Waiter:
+    """One who waits for news of a kind, on its own event loop."""
+
+    def __init__(self, concerns: Callable[[News], bool]) -> None:
+        self.concerns = concerns
+        self._loop = asyncio.get_running_loop()
+        self._news = asyncio.Event()
+
+    def wake(self) -> None:
+        """From any thread."""
+        try:
+            self._loop.call_soon_threadsafe(self._news.set)
+        except RuntimeError:
+            pass  # that loop has ended, and its waiters with it
+
+    async def sleep(self, seconds: float) -> bool:
+        """Until news or the time is over; whether there was news."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._news.wait()
+        except TimeoutError:
+            return False
+        self._news.clear()
+        return True
+
+
+class SharedFile:
+    def __init__(self, path: Path, sync: Sync, clock: Clock) -> None:
+        self.path = path
+        self.clock = clock
+        self.users = 0
+        db = prepare(path, sync)
+        self.presence = Presence(path, secrets.token_hex(5))
+        self.writer = Writer(path, db, clock, self._on_commit)
+        self._claims = 0
+        self._waiters: set[Waiter] = set()
+        self._someone_waits = threading.Event()
+        self._closing = threading.Event()
+        self._readers = ThreadPoolExecutor(_READERS, "bullpen-reader")
+        self._idle: list[sqlite3.Connection] = []
+        self._waker = threading.Thread(target=self._watch_pipe, name="bullpen-waker", daemon=True)
+        self._waker.start()
+
+    # ── reading ──────────────────────────────────────────────────────────────────────────
+
+    async def read(self, look: Callable[[sqlite3.Connection], T]) -> T:
+        """Look at the file as of its last commit, apart from the event loop and the writer."""
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._readers, self._read, look)
+        except sqlite3.Error as error:
+            raise translate(error, self.path) from error
+        except RuntimeError as error:
+            raise StoreUnavailable(f"{self.path}: the store is closed") from error
+
+    def _read(self, look: Callable[[sqlite3.Connection], T]) -> T:
+        db = self._idle.pop() if self._idle else connect_reader(self.path)
+        try:
+            db.execute("BEGIN")  # all that one look reads is of one commit
+            return look(db)
+        finally:
+            if db.in_transaction:
+                db.execute("COMMIT")
+            self._idle.append(db)
+
+    # ── claims ───────────────────────────────────────────────────────────────────────────
+
+    def next_claim(self) -> ClaimToken:
+        self._claims += 1
+        return ClaimToken(self.presence.instance, self._claims)
+
+    def bury_dead(self, bury: Callable[[str, int], None]) -> None:
+        bury_dead(self.presence.folder, self.presence.instance, bury)
+
+    # ── news ─────────────────────────────────────────────────────────────────────────────
+
+    def join(self, waiter: Waiter) -> None:
+        self._waiters.add(waiter)
+        self._someone_waits.set()
+
+    def leave(self, waiter: Waiter) -> None:
+        self._waiters.discard(waiter)
+        if not self._waiters:
+            self._someone_waits.clear()
+
+    def _on_commit(self, news: News) -> None:
+        for waiter in tuple(self._waiters):
+            if waiter.concerns(news):
+                waiter.wake()
+        wake_others(self.presence.folder, self.presence.instance)
+
+    def _watch_pipe(self) -> None:
+        """Wake everyone when another process has news; while nobody waits, let the pipe fill."""
+        while not self._closing.is_set():
+            self._someone_waits.wait()
+            select.select([self.presence.wake_fd], [], [])
+            self.presence.drain_wakeups()
+            for waiter in tuple(self._waiters):
+                waiter.wake()
+
+    # ── the end ──────────────────────────────────────────────────────────────────────────
+
+    def close(self) -> None:
+        self.writer.close()
+        self._stop_threads()
+        self.presence.close()
+
+    def die(self) -> None:
+        self.writer.close()
+        self._stop_threads()
+        self.presence.let_go()
+
+    def _stop_threads(self) -> None:
+        self._readers.shutdown()
+        for db in self._idle:
+            db.close()
+        self._closing.set()
+        self._someone_waits.set()
+        os.write(self.presence.wake_fd, b"!")
+        self._waker.join()

@@ -1,0 +1,71 @@
+"""From rows to records."""
+
+from functools import lru_cache
+
+import msgspec
+
+from bullpen.job.record import Failure, JobRecord, JobRef
+from bullpen.job.spec import JobSpec
+from bullpen.job.state import State
+from bullpen.stores.sqlite.schema import ACTIVE, COMPLETED, DELAYED, FAILED, READY, WAITING_CHILDREN
+from bullpen.stores.sqlite.transaction import Row
+
+COLUMNS = (
+    "job.key, job.own_id, job.state, job.priority, job.added_ms, job.due_ms, job.started_ms, job.finished_ms,"
+    " job.worker, job.epoch, job.attempts_made, job.crashes, job.cancelling, job.note, job.progress, job.result,"
+    " job.failure, job.stacks, body.name, body.data, body.spec"
+)
+SELECT = f"SELECT {COLUMNS} FROM job JOIN body ON body.key = job.key"
+
+STATE_NUMBER: dict[State, int] = {
+    State.WAITING: READY,
+    State.PRIORITIZED: READY,
+    State.DELAYED: DELAYED,
+    State.ACTIVE: ACTIVE,
+    State.WAITING_CHILDREN: WAITING_CHILDREN,
+    State.COMPLETED: COMPLETED,
+    State.FAILED: FAILED,
+}
+_STATE_OF = {number: state for state, number in STATE_NUMBER.items() if number != READY}
+
+encode = msgspec.json.Encoder().encode
+decode_failure = msgspec.json.Decoder(Failure).decode
+decode_stacks = msgspec.json.Decoder(tuple[str, ...]).decode
+decode_crashes = msgspec.json.Decoder(dict[str, int]).decode
+# Most jobs of a queue have the same spec, so each distinct one is read once.
+decode_spec = lru_cache(maxsize=1024)(msgspec.json.Decoder(JobSpec).decode)
+
+
+def state_of(number: int, priority: int) -> State:
+    if number == READY:
+        return State.PRIORITIZED if priority else State.WAITING
+    return _STATE_OF[number]
+
+
+def record_from(row: Row, queue: str) -> JobRecord:
+    (
+        key, own_id, state, priority, added_ms, due_ms, started_ms, finished_ms, worker, epoch, attempts_made,
+        crashes, cancelling, note, progress, result, failure, stacks, name, data, spec,
+    ) = row  # fmt: skip
+    return JobRecord(
+        JobRef(queue, own_id or str(key)),
+        name,
+        data,
+        state_of(state, priority),
+        decode_spec(spec),
+        priority,
+        attempts_made,
+        epoch,
+        decode_crashes(crashes) if crashes else {},
+        added_ms,
+        due_ms,
+        started_ms,
+        finished_ms,
+        progress,
+        result,
+        decode_failure(failure) if failure else None,
+        decode_stacks(stacks) if stacks else (),
+        worker,
+        cancelling,
+        note,
+    )

@@ -1,0 +1,242 @@
+"""Settling: each verdict carried out, fenced by the lease's token."""
+
+from collections.abc import Mapping, Sequence
+from typing import assert_never
+
+import msgspec
+
+from bullpen.job.events import Event, EventKind
+from bullpen.job.record import CrashKind, Failure, FailureKind
+from bullpen.job.spec import JobSpec, Keep
+from bullpen.job.state import State
+from bullpen.job.verdicts import Cancelled, Completed, Failed, Postponed, Released, Retry, Settlement
+from bullpen.stores.base import SettleOutcome
+from bullpen.stores.sqlite.adding import add, release_dedup
+from bullpen.stores.sqlite.forgetting import keep_of, retain
+from bullpen.stores.sqlite.rows import decode_crashes, decode_spec, decode_stacks, encode, state_of
+from bullpen.stores.sqlite.schema import ACTIVE, COMPLETED, DELAYED, FAILED, READY
+from bullpen.stores.sqlite.tokens import key_and_token
+from bullpen.stores.sqlite.transaction import Row, Transaction, counter_of
+
+_COMPLETE = (
+    f"UPDATE job SET state = {COMPLETED}, finished_ms = done.column3, result = done.column4, token = NULL,"
+    " lease_until_ms = NULL, cancelling = NULL, attempts_made = attempts_made + 1 FROM (VALUES"
+)
+_COMPLETED_ROWS = (
+    f") AS done WHERE job.key = done.column1 AND job.token = done.column2 AND job.state = {ACTIVE}"
+    " RETURNING key, queue, own_id, tenant, dedup, keep"
+)
+
+
+def settle(tx: Transaction, settlements: Sequence[Settlement]) -> list[SettleOutcome]:
+    outcomes = [SettleOutcome.LEASE_LOST] * len(settlements)
+    completed: dict[int, int] = {}
+    others: list[int] = []
+    for n, settlement in enumerate(settlements):
+        key, _ = key_and_token(settlement.lease)
+        if isinstance(settlement.verdict, Completed) and key not in completed:
+            completed[key] = n
+        else:
+            others.append(n)
+    for key in _complete(tx, settlements, completed):
+        outcomes[completed[key]] = SettleOutcome.SETTLED
+    for n in others:
+        outcomes[n] = _settle_one(tx, settlements[n])
+    return outcomes
+
+
+def _complete(tx: Transaction, settlements: Sequence[Settlement], places: Mapping[int, int]) -> list[int]:
+    """Complete all of these that still hold their lease, in one statement; the keys of those."""
+    verdicts: dict[int, Completed] = {}
+    values: list[Row] = []
+    for key, n in places.items():
+        lease, verdict = settlements[n].lease, settlements[n].verdict
+        assert isinstance(verdict, Completed)
+        verdicts[key] = verdict
+        values.append((key, key_and_token(lease)[1], tx.now_ms, verdict.result))
+    rows = {row[0]: row for row in tx.execute_rows(_COMPLETE, _COMPLETED_ROWS, values)}
+    kept: dict[int, list[tuple[int, Keep]]] = {}
+    done = [key for key in places if key in rows]
+    for key in done:
+        _, queue, own_id, tenant, dedup, keep = rows[key]
+        tx.count(queue, counter_of(ACTIVE, 0), -1)
+        tx.count(queue, counter_of(COMPLETED, 0), 1)
+        tx.tell(
+            queue,
+            Event(
+                EventKind.COMPLETED,
+                own_id or str(key),
+                tx.now_ms,
+                tenant,
+                prev=State.ACTIVE,
+                value=verdicts[key].result,
+            ),
+        )
+        if dedup is not None:
+            release_dedup(tx, queue, dedup, key)
+        if verdicts[key].then:
+            add(tx, verdicts[key].then)
+        kept.setdefault(queue, []).append((key, keep_of(keep, COMPLETED)))
+    for queue, finished in kept.items():
+        retain(tx, queue, COMPLETED, finished)
+    return done
+
+
+class Held(msgspec.Struct, frozen=True):
+    """What settling one job needs to know of it."""
+
+    key: int
+    queue: int
+    own_id: str | None
+    state: int
+    priority: int
+    attempts_made: int
+    crashes: dict[str, int]
+    tenant: str | None
+    dedup: str | None
+    keep: bytes | None
+    stacks: tuple[str, ...]
+    spec: JobSpec
+
+    @property
+    def id(self) -> str:
+        return self.own_id or str(self.key)
+
+
+def look_up(tx: Transaction, key: int, token: str | None = None) -> Held | None:
+    """The job with this key; with a token, only if that still holds it."""
+    row = tx.db.execute(
+        "SELECT job.key, queue, own_id, state, priority, attempts_made, crashes, tenant, dedup, keep, stacks, spec,"
+        " token FROM job JOIN body ON body.key = job.key WHERE job.key = ?",
+        (key,),
+    ).fetchone()
+    if row is None or (token is not None and (row[12] != token or row[3] != ACTIVE)):
+        return None
+    key, queue, own_id, state, priority, attempts, crashes, tenant, dedup, keep, stacks, spec, _ = row
+    return Held(
+        key, queue, own_id, state, priority, attempts, decode_crashes(crashes) if crashes else {}, tenant, dedup,
+        keep, decode_stacks(stacks) if stacks else (), decode_spec(spec),
+    )  # fmt: skip
+
+
+def _settle_one(tx: Transaction, settlement: Settlement) -> SettleOutcome:
+    key, token = key_and_token(settlement.lease)
+    job = look_up(tx, key, token)
+    if job is None:
+        return SettleOutcome.LEASE_LOST
+    match settlement.verdict:
+        case Completed():
+            # The same lease twice in a batch: the first settlement took it.
+            return SettleOutcome.LEASE_LOST
+        case Retry(failure, delay_ms):
+            _retry(tx, job, failure, delay_ms)
+        case Failed(failure):
+            finish_failed(tx, job, failure, attempts=1)
+        case Cancelled(reason):
+            finish_failed(tx, job, cancelled(reason), attempts=1)
+        case Postponed(delay_ms, note):
+            _delay(tx, job, delay_ms, note=note, attempts=0)
+        case Released(crash):
+            release(tx, job, crash)
+        case unknown:
+            assert_never(unknown)
+    return SettleOutcome.SETTLED
+
+
+def cancelled(reason: str) -> Failure:
+    return Failure(f"cancelled: {reason}" if reason else "cancelled", FailureKind.CANCELLED)
+
+
+# ── what becomes of a job that was active ────────────────────────────────────────────────
+
+
+def _retry(tx: Transaction, job: Held, failure: Failure, delay_ms: int) -> None:
+    _note_failure(tx, job, failure)
+    if delay_ms > 0:
+        _delay(tx, job, delay_ms, note="", attempts=1)
+    else:
+        _to_line(tx, job, head=job.spec.lifo, attempts=1)
+
+
+def release(tx: Transaction, job: Held, crash: CrashKind | None) -> None:
+    """Back to the head of the line, no attempt used; the crash, if any, is recorded."""
+    if crash is not None:
+        crashes = {**job.crashes, crash: job.crashes.get(crash, 0) + 1}
+        tx.db.execute("UPDATE job SET crashes = ? WHERE key = ?", (encode(crashes), job.key))
+    _to_line(tx, job, head=True, attempts=0)
+
+
+def _to_line(tx: Transaction, job: Held, *, head: bool, attempts: int) -> None:
+    place = tx.take_numbers(1)
+    tx.db.execute(
+        f"UPDATE job SET state = {READY}, position = ?, ready_ms = ?, attempts_made = attempts_made + ?,"
+        " token = NULL, lease_until_ms = NULL, cancelling = NULL WHERE key = ?",
+        (-place if head else place, tx.now_ms, attempts, job.key),
+    )
+    _moved(tx, job, READY)
+    tx.tell(job.queue, Event(EventKind.WAITING, job.id, tx.now_ms, job.tenant, prev=State.ACTIVE))
+    tx.now_runnable(job.queue)
+
+
+def _delay(tx: Transaction, job: Held, delay_ms: int, *, note: str, attempts: int) -> None:
+    due_ms = tx.now_ms + delay_ms
+    tx.db.execute(
+        f"UPDATE job SET state = {DELAYED}, due_ms = ?, position = ?, note = ?, attempts_made = attempts_made + ?,"
+        " token = NULL, lease_until_ms = NULL, cancelling = NULL WHERE key = ?",
+        (due_ms, tx.take_numbers(1), note or None, attempts, job.key),
+    )
+    _moved(tx, job, DELAYED)
+    tx.tell(
+        job.queue,
+        Event(EventKind.DELAYED, job.id, tx.now_ms, job.tenant, prev=State.ACTIVE, run_at_ms=due_ms),
+    )
+    tx.now_runnable(job.queue)
+
+
+def finish_failed(tx: Transaction, job: Held, failure: Failure, *, attempts: int) -> None:
+    """The job ends in the failed state, its subject is freed, its retention applied."""
+    _note_failure(tx, job, failure)
+    tx.db.execute(
+        f"UPDATE job SET state = {FAILED}, finished_ms = ?, attempts_made = attempts_made + ?, due_ms = NULL,"
+        " start_by_ms = NULL, token = NULL, lease_until_ms = NULL, cancelling = NULL, note = NULL WHERE key = ?",
+        (tx.now_ms, attempts, job.key),
+    )
+    _moved(tx, job, FAILED)
+    prev = state_of(job.state, job.priority)
+    tx.tell(job.queue, Event(EventKind.FAILED, job.id, tx.now_ms, job.tenant, prev=prev, failure=_brief(failure)))
+    if failure.kind in (FailureKind.ERROR, FailureKind.TIMEOUT) and job.attempts_made + attempts >= job.spec.attempts:
+        exhausted = Event(
+            EventKind.RETRIES_EXHAUSTED, job.id, tx.now_ms, job.tenant, count=job.attempts_made + attempts
+        )
+        tx.tell(job.queue, exhausted)
+    if job.dedup is not None:
+        release_dedup(tx, job.queue, job.dedup, job.key)
+    retain(tx, job.queue, FAILED, [(job.key, keep_of(job.keep, FAILED))])
+
+
+def end_unstarted(tx: Transaction, key: int, failure: Failure) -> None:
+    """End a job that nobody runs: it expired, or was cancelled while it waited."""
+    job = look_up(tx, key)
+    assert job is not None
+    assert job.state != ACTIVE
+    finish_failed(tx, job, failure, attempts=0)
+
+
+def _note_failure(tx: Transaction, job: Held, failure: Failure) -> None:
+    stacks = job.stacks
+    if failure.stack and job.spec.keep_stacks:
+        stacks = (*stacks, failure.stack)[-job.spec.keep_stacks :]
+    tx.db.execute(
+        "UPDATE job SET failure = ?, stacks = ? WHERE key = ?",
+        (encode(_brief(failure)), encode(stacks) if stacks else None, job.key),
+    )
+
+
+def _brief(failure: Failure) -> Failure:
+    """Without the stack, which is kept once, in the job's list of stacks."""
+    return msgspec.structs.replace(failure, stack="") if failure.stack else failure
+
+
+def _moved(tx: Transaction, job: Held, state: int) -> None:
+    tx.count(job.queue, counter_of(job.state, job.priority), -1)
+    tx.count(job.queue, counter_of(state, job.priority), 1)

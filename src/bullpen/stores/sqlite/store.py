@@ -1,0 +1,271 @@
+"""The SQLite store: the contract's verbs, each handed to the writer or to a reader."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TypeVar, cast
+
+from bullpen.clock import SYSTEM_CLOCK, Clock
+from bullpen.errors import StoreUnavailable
+from bullpen.job.events import Event, EventKind
+from bullpen.job.record import CrashKind, JobRecord, JobRef, Lease
+from bullpen.job.spec import NewJob
+from bullpen.job.state import State
+from bullpen.job.verdicts import Settlement
+from bullpen.stores.base import (
+    Added,
+    Cancellation,
+    Claimed,
+    Counts,
+    CrashLimits,
+    EventPage,
+    Exchanged,
+    JobPage,
+    LogPage,
+    Notice,
+    Renewal,
+    Rescued,
+    SettleOutcome,
+    StoreFacts,
+    WorkerInfo,
+)
+from bullpen.stores.sqlite import adding, claiming, leasing, looking, rescuing, settling, steering
+from bullpen.stores.sqlite.connection import Sync
+from bullpen.stores.sqlite.file import SharedFile, Waiter, acquire, release
+from bullpen.stores.sqlite.requests import answer_add, answer_exchange
+from bullpen.stores.sqlite.transaction import News, Transaction
+
+T = TypeVar("T")
+
+
+class SqliteStore:
+    """Jobs in one file, shared by all processes of this machine."""
+
+    facts = StoreFacts(name="sqlite", exchanges_in_flight=1, detects_dead_processes=True)
+
+    def __init__(self, path: str | Path, *, sync: Sync = "full", clock: Clock = SYSTEM_CLOCK) -> None:
+        self._path = Path(path).absolute()
+        self._sync = sync
+        self._clock = clock
+        self._opened: SharedFile | None = None
+
+    async def open(self) -> None:
+        if self._opened is None:
+            self._opened = await asyncio.to_thread(acquire, self._path, self._sync, self._clock)
+
+    async def close(self) -> None:
+        if (file := self._opened) is not None:
+            self._opened = None
+            await asyncio.to_thread(release, file)
+
+    @property
+    def _file(self) -> SharedFile:
+        if self._opened is None:
+            raise StoreUnavailable(f"{self._path}: the store is not open")
+        return self._opened
+
+    async def _write(self, do: Callable[[Transaction], T]) -> T:
+        return cast(T, await self._file.writer.submit(do))
+
+    # ── producing and working ────────────────────────────────────────────────────────────
+
+    async def add(self, jobs: Sequence[NewJob], *, request: str) -> Sequence[Added]:
+        return await self._write(lambda tx: answer_add(tx, request, lambda: adding.add(tx, jobs)))
+
+    async def claim(self, wants: Mapping[str, int], *, worker: str, lease_ms: int, request: str) -> Claimed:
+        exchanged = await self.exchange((), wants, worker=worker, lease_ms=lease_ms, request=request)
+        return exchanged.claimed
+
+    async def settle(self, settlements: Sequence[Settlement], *, request: str) -> Sequence[SettleOutcome]:
+        return (await self.exchange(settlements, {}, worker="", lease_ms=0, request=request)).settled
+
+    async def exchange(
+        self,
+        settlements: Sequence[Settlement],
+        wants: Mapping[str, int],
+        *,
+        worker: str,
+        lease_ms: int,
+        request: str,
+    ) -> Exchanged:
+        file = self._file
+        token = file.next_claim()
+        claimant = claiming.Claimant(worker, lease_ms, token)
+
+        def exchange(tx: Transaction) -> Exchanged:
+            settled = settling.settle(tx, settlements) if settlements else []
+            claimed = claiming.claim(tx, wants, claimant) if wants else Claimed()
+            _tell_if_drained(tx, settlements, claimed)
+            return Exchanged(tuple(settled), claimed)
+
+        answer = await self._write(lambda tx: answer_exchange(tx, request, lease_ms, token.text, lambda: exchange(tx)))
+        file.presence.mark_received(token.number)
+        return answer
+
+    async def renew(self, leases: Sequence[Lease], *, lease_ms: int) -> Sequence[Renewal]:
+        return await self._write(lambda tx: leasing.renew(tx, leases, lease_ms)) if leases else []
+
+    async def abandon(self, request: str) -> int:
+        return await self._write(lambda tx: rescuing.abandon(tx, request))
+
+    async def rescue(self, queues: Sequence[str], *, limits: CrashLimits) -> Rescued:
+        return await self._write(lambda tx: rescuing.rescue(tx, queues, limits, self._file.bury_dead))
+
+    async def report_crash(self, worker: str, kind: CrashKind, *, limits: CrashLimits) -> Rescued:
+        return await self._write(lambda tx: rescuing.report_crash(tx, worker, kind, limits))
+
+    # ── waiting ──────────────────────────────────────────────────────────────────────────
+
+    async def wait(self, queues: Sequence[str], *, timeout_ms: int) -> bool:
+        wanted = frozenset(queues)
+        file = self._file
+        waiter = Waiter(lambda news: not wanted.isdisjoint(news.runnable))
+        # Joined before the look: what is committed in between wakes us.
+        file.join(waiter)
+        try:
+            now_ms = self._clock.now_ms()
+            due_ms = await file.read(lambda db: looking.runnable_from_ms(db, queues, now_ms))
+            if due_ms is not None and due_ms <= now_ms:
+                return True
+            until_due = timeout_ms if due_ms is None else min(due_ms - now_ms, timeout_ms)
+            return await waiter.sleep(until_due / 1000) or until_due < timeout_ms
+        finally:
+            file.leave(waiter)
+
+    async def notices(self, worker: str, *, timeout_ms: int) -> Sequence[Notice]:
+        return await self._look_until(
+            timeout_ms,
+            concerns=lambda news: news.cancelling,
+            look=lambda: self._file.read(lambda db: looking.notices(db, worker)),
+            enough=bool,
+        )
+
+    async def events(self, queue: str, *, after: str | None, limit: int, timeout_ms: int) -> EventPage:
+        return await self._look_until(
+            timeout_ms if after is not None else 0,
+            concerns=lambda news: queue in news.told,
+            look=lambda: self._file.read(lambda db: looking.events(db, queue, after, limit)),
+            enough=lambda page: bool(page.events or page.gap),
+        )
+
+    async def _look_until(
+        self,
+        timeout_ms: int,
+        *,
+        concerns: Callable[[News], bool],
+        look: Callable[[], Awaitable[T]],
+        enough: Callable[[T], bool],
+    ) -> T:
+        """Look, and look again at each news that concerns us, until there is enough or no time left."""
+        file = self._file
+        waiter = Waiter(concerns)
+        deadline_ms = self._clock.mono_ms() + timeout_ms
+        file.join(waiter)
+        try:
+            while True:
+                found = await look()
+                left_ms = deadline_ms - self._clock.mono_ms()
+                if enough(found) or left_ms <= 0 or not await waiter.sleep(left_ms / 1000):
+                    return found
+        finally:
+            file.leave(waiter)
+
+    # ── steering ─────────────────────────────────────────────────────────────────────────
+
+    async def cancel(self, ref: JobRef, *, reason: str) -> Cancellation:
+        return await self._write(lambda tx: steering.cancel(tx, ref, reason))
+
+    async def retry(self, ref: JobRef) -> None:
+        await self._write(lambda tx: steering.retry(tx, ref))
+
+    async def retry_all(self, queue: str, state: State, *, limit: int) -> int:
+        return await self._in_portions(limit, lambda tx, n: steering.retry_all(tx, queue, state, n))
+
+    async def promote(self, ref: JobRef) -> None:
+        await self._write(lambda tx: steering.promote(tx, ref))
+
+    async def change_delay(self, ref: JobRef, delay_ms: int) -> None:
+        await self._write(lambda tx: steering.change_delay(tx, ref, delay_ms))
+
+    async def change_priority(self, ref: JobRef, priority: int) -> None:
+        await self._write(lambda tx: steering.change_priority(tx, ref, priority))
+
+    async def remove(self, ref: JobRef) -> None:
+        await self._write(lambda tx: steering.remove(tx, ref))
+
+    async def update_data(self, ref: JobRef, data: bytes) -> None:
+        await self._write(lambda tx: steering.update_data(tx, ref, data))
+
+    async def set_progress(self, ref: JobRef, progress: bytes) -> None:
+        await self._write(lambda tx: steering.set_progress(tx, ref, progress))
+
+    async def add_log(self, ref: JobRef, lines: Sequence[str]) -> int:
+        return await self._write(lambda tx: steering.log(tx, ref, lines))
+
+    async def pause(self, queue: str) -> None:
+        await self._write(lambda tx: steering.pause(tx, queue))
+
+    async def resume(self, queue: str) -> None:
+        await self._write(lambda tx: steering.resume(tx, queue))
+
+    async def drain(self, queue: str, *, delayed: bool) -> int:
+        return await self._in_portions(None, lambda tx, _: steering.drain(tx, queue, delayed=delayed))
+
+    async def clean(self, queue: str, state: State, *, older_than_ms: int, limit: int) -> int:
+        return await self._in_portions(limit, lambda tx, n: steering.clean(tx, queue, state, older_than_ms, n))
+
+    async def obliterate(self, queue: str, *, force: bool) -> None:
+        while not await self._write(lambda tx: steering.obliterate(tx, queue, force=force)):
+            pass
+
+    async def _in_portions(self, limit: int | None, move: Callable[[Transaction, int], int]) -> int:
+        """Move many jobs in commits of bounded size, so that others get their turn in between."""
+        moved = 0
+        while limit is None or moved < limit:
+            portion = steering.BULK if limit is None else min(steering.BULK, limit - moved)
+            some = await self._write(lambda tx, portion=portion: move(tx, portion))  # type: ignore[misc]
+            moved += some
+            if some < portion:
+                break
+        return moved
+
+    # ── looking ──────────────────────────────────────────────────────────────────────────
+
+    async def job(self, ref: JobRef) -> JobRecord:
+        return await self._file.read(lambda db: looking.job(db, ref))
+
+    async def jobs(
+        self, queue: str, state: State, *, limit: int, cursor: str | None = None, newest_first: bool = False
+    ) -> JobPage:
+        return await self._file.read(
+            lambda db: looking.jobs(db, queue, state, limit, cursor, newest_first=newest_first)
+        )
+
+    async def logs(self, ref: JobRef, *, start: int = 0, limit: int = 1_000) -> LogPage:
+        return await self._file.read(lambda db: looking.logs(db, ref, start, limit))
+
+    async def counts(self, queue: str) -> Counts:
+        return await self._file.read(lambda db: looking.counts(db, queue))
+
+    async def queues(self) -> Sequence[str]:
+        return await self._file.read(looking.queues)
+
+    async def oldest_waiting_ms(self, queue: str) -> int | None:
+        return await self._file.read(lambda db: looking.oldest_waiting_ms(db, queue))
+
+    # ── workers ──────────────────────────────────────────────────────────────────────────
+
+    async def beat(self, info: WorkerInfo, *, ttl_ms: int) -> None:
+        await self._write(lambda tx: leasing.beat(tx, info, ttl_ms))
+
+    async def workers(self) -> Sequence[WorkerInfo]:
+        return await self._file.read(lambda db: looking.workers(db, self._clock.now_ms()))
+
+
+def _tell_if_drained(tx: Transaction, settlements: Sequence[Settlement], claimed: Claimed) -> None:
+    """Say so when the last job of a queue was settled and nothing more is to run."""
+    busy = {job.lease.ref.queue for job in claimed.jobs}
+    for name in {settlement.lease.ref.queue for settlement in settlements} - busy:
+        queue = tx.queue_number_if_known(name)
+        if queue and not any(tx.counters(queue, "waiting", "prioritized", "delayed", "active")):
+            tx.tell(queue, Event(EventKind.DRAINED, at_ms=tx.now_ms))
