@@ -1,0 +1,1 @@
+"""What a producer holds: add, inspect, steer, follow, await."""

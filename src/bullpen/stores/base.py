@@ -33,6 +33,8 @@ ID_MEMORY_MS = 86_400_000
 """How long an explicit id is remembered after its add, though its job was pruned."""
 REQUEST_MEMORY_MS = 60_000
 """How long the answer to a request is remembered at least."""
+FROM_START = ""
+"""The cursor before the oldest event that is kept."""
 MAX_EVENTS = 10_000
 """How many events a queue's log keeps by default."""
 
@@ -199,6 +201,9 @@ class Store(Protocol):
     async def close(self) -> None:
         """Let go of everything; safe to call twice. What was answered stays."""
 
+    def another(self) -> "Store":
+        """An unopened store on the same place, for another thread's event loop."""
+
     # ── producing ────────────────────────────────────────────────────────────────────────
 
     async def add(self, jobs: Sequence[NewJob], *, request: str) -> Sequence[Added]:
@@ -332,7 +337,8 @@ class Store(Protocol):
     async def events(self, queue: str, *, after: str | None, limit: int, timeout_ms: int) -> EventPage:
         """The events after a cursor, in order, waiting for the first one.
 
-        None starts at the end of the log. Says Gap when events after the cursor were dropped.
+        None starts at the end of the log, FROM_START at its oldest event. Says Gap when events
+        after the cursor were dropped. A cursor that no event gave is BadOption.
         """
 
     # ── workers ──────────────────────────────────────────────────────────────────────────

@@ -1,0 +1,1 @@
+"""The runtime: fetches, runs, settles; keeps leases; supervises processes; stops without loss."""

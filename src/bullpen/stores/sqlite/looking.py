@@ -9,7 +9,7 @@ from bullpen.errors import BadOption, JobMissing, QueueMissing
 from bullpen.job.events import Event
 from bullpen.job.record import JobRecord, JobRef, Lease
 from bullpen.job.state import State
-from bullpen.stores.base import Counts, EventPage, JobPage, LogPage, Notice, WorkerInfo
+from bullpen.stores.base import FROM_START, Counts, EventPage, JobPage, LogPage, Notice, WorkerInfo
 from bullpen.stores.sqlite.rows import SELECT, STATE_NUMBER, record_from
 from bullpen.stores.sqlite.schema import ACTIVE, DELAYED, READY
 from bullpen.stores.sqlite.tokens import lease_token
@@ -150,7 +150,7 @@ def events(db: sqlite3.Connection, queue: str, after: str | None, limit: int) ->
     number, newest = row or (0, 0)
     if after is None:
         return EventPage((), str(newest))
-    place = _parse_event_cursor(after, newest)
+    place = _oldest(db, number, newest) if after == FROM_START else _parse_event_cursor(after, newest)
     if place == newest:
         return EventPage((), str(place))
     found: list[Event] = []
@@ -167,6 +167,11 @@ def events(db: sqlite3.Connection, queue: str, after: str | None, limit: int) ->
             break
     del found[limit:]
     return EventPage(tuple(found), found[-1].cursor if found else str(newest), gap)
+
+
+def _oldest(db: sqlite3.Connection, queue: int, newest: int) -> int:
+    row = db.execute("SELECT first FROM event WHERE queue = ? ORDER BY last LIMIT 1", (queue,)).fetchone()
+    return newest if row is None else int(row[0]) - 1
 
 
 def _parse_event_cursor(cursor: str, newest: int) -> int:

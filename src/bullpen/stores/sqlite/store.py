@@ -58,6 +58,9 @@ class SqliteStore:
             self._opened = None
             await asyncio.to_thread(release, file)
 
+    def another(self) -> "SqliteStore":
+        return SqliteStore(self._path, sync=self._sync, clock=self._clock)
+
     @property
     def _file(self) -> SharedFile:
         if self._opened is None:

@@ -1,0 +1,65 @@
+"""Adds that are made at the same moment travel together.
+
+A web server adds one job for each of many requests; each call awaits its own answer, and all
+that were made in one turn of the event loop share one trip to the store.
+"""
+
+import asyncio
+import uuid
+from collections.abc import Sequence
+from weakref import WeakKeyDictionary
+
+from bullpen.job.spec import NewJob
+from bullpen.stores.base import Added, Store
+
+_AT_ONCE = 500
+"""Larger trips gain nothing, and the first waits for the last."""
+
+
+class Adder:
+    """One for each store and event loop: `Adder.of(store)`."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._waiting: list[tuple[NewJob, asyncio.Future[Added]]] = []
+        self._trips: set[asyncio.Task[None]] = set()
+
+    @classmethod
+    def of(cls, store: Store) -> "Adder":
+        loop = asyncio.get_running_loop()
+        known = _adders.get(store)
+        if known is None or known[0] is not loop:
+            known = _adders[store] = (loop, cls(store))
+        return known[1]
+
+    async def add(self, job: NewJob) -> Added:
+        """Add one job, in company if there is any."""
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[Added] = loop.create_future()
+        self._waiting.append((job, answer))
+        if len(self._waiting) == 1:
+            loop.call_soon(self._leave)
+        return await answer
+
+    def _leave(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for start in range(0, len(waiting), _AT_ONCE):
+            # Owned by this adder until done; each caller awaits its own answer.
+            trip = asyncio.create_task(self._travel(waiting[start : start + _AT_ONCE]))
+            self._trips.add(trip)
+            trip.add_done_callback(self._trips.discard)
+
+    async def _travel(self, company: Sequence[tuple[NewJob, asyncio.Future[Added]]]) -> None:
+        try:
+            answers = await self._store.add([job for job, _ in company], request=uuid.uuid4().hex)
+        except Exception as error:  # noqa: BLE001 - it is every caller's error
+            for _, future in company:
+                if not future.done():
+                    future.set_exception(error)
+        else:
+            for (_, future), added in zip(company, answers, strict=True):
+                if not future.done():
+                    future.set_result(added)
+
+
+_adders: "WeakKeyDictionary[Store, tuple[asyncio.AbstractEventLoop, Adder]]" = WeakKeyDictionary()

@@ -1,0 +1,85 @@
+"""A job as its producer holds it."""
+
+from typing import TYPE_CHECKING, Any
+
+from bullpen.errors import BadOption, JobFailed
+from bullpen.job.options import MAX_PRIORITY, Duration, to_ms
+from bullpen.job.record import Failure, JobRecord, JobRef
+from bullpen.queue.payload import from_bytes, to_bytes
+from bullpen.stores.base import AddOutcome, Cancellation
+
+if TYPE_CHECKING:
+    from bullpen.queue.queue import Queue
+
+
+class Job:
+    """A handle: cheap, holds no state of its own but the id."""
+
+    def __init__(self, queue: "Queue", job_id: str, outcome: AddOutcome | None = None) -> None:
+        self._queue = queue
+        self.ref = JobRef(queue.name, job_id)
+        self.outcome = outcome
+        """What the add did; None for a job that was looked up."""
+
+    def __repr__(self) -> str:
+        return f"<Job {self.ref}>"
+
+    @property
+    def id(self) -> str:
+        return self.ref.id
+
+    async def record(self) -> JobRecord:
+        """All that is known of it; JobMissing once it is gone."""
+        return await self._queue.store.job(self.ref)
+
+    async def data(self) -> Any:
+        return from_bytes((await self.record()).data, what="data", codec=self._queue.codec)
+
+    async def result(self, timeout: Duration | None = None) -> Any:  # noqa: ASYNC109 - it is this call's own promise
+        """Wait for the end and return the result.
+
+        JobFailed if it failed, ResultTimeout if it did not end in time (the job goes on),
+        JobMissing if it was removed and the log has no trace of it.
+        """
+        seconds = None if timeout is None else to_ms("timeout", timeout) / 1000
+        outcome = await self._queue.results.of(self.id, seconds)
+        if isinstance(outcome, Failure):
+            raise JobFailed(f"job {self.id!r} of queue {self.ref.queue!r} failed: {outcome.message}", outcome)
+        return from_bytes(outcome, what="result", codec=self._queue.codec)
+
+    async def cancel(self, reason: str = "") -> Cancellation:
+        """End it now if it waits; if it runs, its worker is told at once."""
+        return await self._queue.store.cancel(self.ref, reason=reason)
+
+    async def retry(self) -> None:
+        """Run a finished job again, with fresh attempts."""
+        await self._queue.store.retry(self.ref)
+
+    async def promote(self) -> None:
+        """Do not wait for the delay."""
+        await self._queue.store.promote(self.ref)
+
+    async def change_delay(self, delay: Duration) -> None:
+        await self._queue.store.change_delay(self.ref, to_ms("delay", delay))
+
+    async def change_priority(self, priority: int) -> None:
+        if isinstance(priority, bool) or not isinstance(priority, int) or not 0 <= priority <= MAX_PRIORITY:
+            raise BadOption(f"priority: a whole number from 0 to {MAX_PRIORITY}, not {priority!r}")
+        await self._queue.store.change_priority(self.ref, priority)
+
+    async def update_data(self, data: Any) -> None:
+        await self._queue.store.update_data(self.ref, self._queue.payload(data))
+
+    async def set_progress(self, progress: Any) -> None:
+        """A number or an object."""
+        await self._queue.store.set_progress(self.ref, to_bytes(progress, what="progress"))
+
+    async def remove(self) -> None:
+        await self._queue.store.remove(self.ref)
+
+    async def log(self, *lines: str) -> int:
+        """Append to its log; how many lines are kept."""
+        return await self._queue.store.add_log(self.ref, lines)
+
+    async def logs(self, start: int = 0, limit: int = 1_000) -> tuple[str, ...]:
+        return (await self._queue.store.logs(self.ref, start=start, limit=limit)).lines

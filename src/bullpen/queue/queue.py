@@ -1,0 +1,141 @@
+"""What a producer and an operator hold of a queue."""
+
+import uuid
+from collections.abc import Sequence
+from typing import Any, Unpack
+
+from bullpen.clock import SYSTEM_CLOCK, Clock
+from bullpen.errors import BadOption
+from bullpen.job.names import check_job_name, check_queue_name
+from bullpen.job.options import Duration, JobOptions, OptionFields, to_ms, with_options
+from bullpen.job.spec import NewJob
+from bullpen.job.state import State
+from bullpen.queue.adder import Adder
+from bullpen.queue.job import Job
+from bullpen.queue.payload import MAX_PAYLOAD_BYTES, Codec, to_bytes
+from bullpen.queue.results import Results
+from bullpen.stores.base import Counts, JobPage, Store
+
+_MANY = 1_000_000_000
+
+
+class Queue:
+    """A named line of jobs. Cheap to make; all queues of a store share its connections."""
+
+    def __init__(
+        self,
+        store: Store,
+        name: str,
+        *,
+        defaults: JobOptions | None = None,
+        max_payload_bytes: int = MAX_PAYLOAD_BYTES,
+        codec: Codec | None = None,
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
+        self.store = store
+        self.name = check_queue_name(name)
+        self.codec = codec
+        self.results = Results(store, self.name)
+        self._defaults = defaults or JobOptions()
+        self._max_payload_bytes = max_payload_bytes
+        self._clock = clock
+
+    def __repr__(self) -> str:
+        return f"<Queue {self.name}>"
+
+    # ── adding ───────────────────────────────────────────────────────────────────────────
+
+    async def add(self, name: str, data: Any = None, **options: Unpack[OptionFields]) -> Job:
+        """Add one job. Once this returns, it survives a crash of anything.
+
+        Raises BadName, BadId, BadOption, BadData or PayloadTooLarge before anything happens,
+        StoreUnavailable or StoreFull if the store did not take it.
+        """
+        added = await Adder.of(self.store).add(self.prepare(name, data, **options))
+        return Job(self, added.id, added.outcome)
+
+    async def add_bulk(self, jobs: Sequence[NewJob]) -> list[Job]:
+        """Add many prepared jobs of this queue: all of them or none."""
+        for n, job in enumerate(jobs):
+            if job.queue != self.name:
+                raise BadOption(f"jobs[{n}]: is for queue {job.queue!r}, not {self.name!r}; use add_all")
+        return await add_all([(self, job) for job in jobs])
+
+    def prepare(self, name: str, data: Any = None, **options: Unpack[OptionFields]) -> NewJob:
+        """Check a job and make it ready for `add_bulk` or `add_all`."""
+        chosen = with_options(self._defaults, options)
+        return NewJob(
+            self.name, check_job_name(name), self.payload(data), chosen.id, chosen.to_spec(self._clock.now_ms())
+        )
+
+    def payload(self, data: Any) -> bytes:
+        """The data as it is stored; nothing becomes an empty object."""
+        value = {} if data is None else data
+        return to_bytes(value, what="data", codec=self.codec, limit=self._max_payload_bytes)
+
+    # ── looking ──────────────────────────────────────────────────────────────────────────
+
+    def job(self, job_id: str) -> Job:
+        """A handle to a job by its id, without looking whether it exists."""
+        return Job(self, job_id)
+
+    async def counts(self) -> Counts:
+        return await self.store.counts(self.name)
+
+    async def jobs(
+        self, state: State | str, *, limit: int = 100, cursor: str | None = None, newest_first: bool = False
+    ) -> JobPage:
+        """A page of the jobs in one state."""
+        if limit < 1:
+            raise BadOption(f"limit: a whole number of 1 or more, not {limit!r}")
+        return await self.store.jobs(self.name, _state(state), limit=limit, cursor=cursor, newest_first=newest_first)
+
+    async def oldest_waiting(self) -> float | None:
+        """For how many seconds the job that is next in line has been runnable; None if none is."""
+        since_ms = await self.store.oldest_waiting_ms(self.name)
+        return None if since_ms is None else max(0, self._clock.now_ms() - since_ms) / 1000
+
+    # ── steering ─────────────────────────────────────────────────────────────────────────
+
+    async def pause(self) -> None:
+        """Give out no more jobs, to no worker; running ones go on."""
+        await self.store.pause(self.name)
+
+    async def resume(self) -> None:
+        await self.store.resume(self.name)
+
+    async def retry_all(self, state: State | str = State.FAILED, *, limit: int = _MANY) -> int:
+        """Run finished jobs again, oldest first; how many."""
+        return await self.store.retry_all(self.name, _state(state), limit=limit)
+
+    async def drain(self, *, delayed: bool = False) -> int:
+        """Remove all that waits (and what is delayed, if asked); how many."""
+        return await self.store.drain(self.name, delayed=delayed)
+
+    async def clean(self, state: State | str, *, older_than: Duration = 0, limit: int = _MANY) -> int:
+        """Remove jobs that are in a state for that long; how many."""
+        older_than_ms = to_ms("older_than", older_than)
+        return await self.store.clean(self.name, _state(state), older_than_ms=older_than_ms, limit=limit)
+
+    async def obliterate(self, *, force: bool = False) -> None:
+        """Remove the queue and everything in it, for good."""
+        await self.store.obliterate(self.name, force=force)
+
+
+async def add_all(jobs: Sequence[tuple[Queue, NewJob]]) -> list[Job]:
+    """Add prepared jobs to several queues of one store in one atomic step."""
+    if not jobs:
+        return []
+    store = jobs[0][0].store
+    for n, (queue, job) in enumerate(jobs):
+        if queue.store is not store or job.queue != queue.name:
+            raise BadOption(f"jobs[{n}]: was not prepared by a queue of the same store")
+    added = await store.add([job for _, job in jobs], request=uuid.uuid4().hex)
+    return [Job(queue, one.id, one.outcome) for (queue, _), one in zip(jobs, added, strict=True)]
+
+
+def _state(state: State | str) -> State:
+    try:
+        return State(state)
+    except ValueError:
+        raise BadOption(f"state: one of {', '.join(State)}, not {state!r}") from None

@@ -1,0 +1,168 @@
+"""What the scripts are asked, as msgpack: a batch with each of its queues named once.
+
+All bytes travel as text, since the server's msgpack reads no other.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, assert_never
+
+import msgspec
+
+from bullpen.errors import BadData
+from bullpen.job.record import Failure, FailureKind, Lease
+from bullpen.job.spec import NewJob
+from bullpen.job.verdicts import Cancelled, Completed, Failed, Postponed, Released, Retry, Settlement
+from bullpen.stores.base import REQUEST_MEMORY_MS
+from bullpen.stores.redis.codec import encode_options
+from bullpen.stores.redis.keys import Keys
+
+Message = dict[str, Any]
+"""A Lua table to be; what is None there is not there."""
+
+encode = msgspec.msgpack.Encoder().encode
+_encode_json = msgspec.json.Encoder().encode
+
+
+class LeaseTerms(msgspec.Struct, frozen=True):
+    """Under which token, for whom and for how long jobs are claimed."""
+
+    token: str
+    worker: str
+    ms: int
+
+
+class Batch:
+    """Gathers the queues of one call; the scripts know each by its number, from 1."""
+
+    def __init__(self, keys: Keys) -> None:
+        self._keys = keys
+        self._numbers: dict[str, int] = {}
+
+    def number(self, queue: str) -> int:
+        return self._numbers.setdefault(queue, len(self._numbers) + 1)
+
+    def queues(self) -> list[Message]:
+        return [
+            {"base": self._keys.base(queue), "remembered_ids": self._keys.remembered_ids(queue)}
+            for queue in self._numbers
+        ]
+
+    def job(self, job: NewJob) -> Message:
+        spec = job.spec
+        message: Message = {
+            "queue": self.number(job.queue),
+            "name": job.name,
+            "data": _text(job.data, job.name),
+            "options": encode_options(job).decode(),
+            "delay": spec.delay_ms,
+            "priority": spec.priority,
+        }
+        if job.id is not None:
+            message["id"] = job.id
+        if spec.lifo:
+            message["lifo"] = True
+        if spec.tenant is not None:
+            message["tenant"] = spec.tenant
+        if spec.start_by_ms is not None:
+            message["start_by"] = spec.start_by_ms
+        if (dedup := spec.dedup) is not None:
+            message["dedup"] = {
+                "id": dedup.id,
+                "ttl": dedup.ttl_ms,
+                "extend": dedup.extend,
+                "replace": dedup.replace,
+                "keep_last": dedup.keep_last_if_active,
+            }
+        return message
+
+    def lease(self, lease: Lease) -> Message:
+        ref = lease.ref
+        return {"queue": self.number(ref.queue), "id": ref.id, "token": lease.token, "epoch": lease.epoch}
+
+    def settlement(self, settlement: Settlement) -> Message:
+        return self.lease(settlement.lease) | self._verdict(settlement)
+
+    def _verdict(self, settlement: Settlement) -> Message:
+        match settlement.verdict:
+            case Completed(result, then):
+                followers = [self.job(job) for job in then]
+                return {"verdict": "completed", "result": _text(result, settlement.lease.ref), "followers": followers}
+            case Retry(failure, delay_ms):
+                return {"verdict": "retry", "failure": _failure(failure), "delay": delay_ms}
+            case Failed(failure):
+                return {"verdict": "failed", "failure": _failure(failure)}
+            case Cancelled(reason):
+                message = f"cancelled: {reason}" if reason else "cancelled"
+                return {"verdict": "failed", "failure": _failure(Failure(message, FailureKind.CANCELLED))}
+            case Postponed(delay_ms, note):
+                return {"verdict": "postponed", "delay": delay_ms, "note": _storable(note)}
+            case Released(crash):
+                return {"verdict": "released", "crash": crash}
+            case unknown:
+                assert_never(unknown)
+
+
+def ask_add(keys: Keys, jobs: Sequence[NewJob], now_ms: int) -> bytes:
+    batch = Batch(keys)
+    messages = [batch.job(job) for job in jobs]
+    return encode({"now": now_ms, "memory_ms": REQUEST_MEMORY_MS, "queues": batch.queues(), "jobs": messages})
+
+
+def ask_exchange(
+    keys: Keys, settlements: Sequence[Settlement], wants: Mapping[str, int], terms: LeaseTerms, now_ms: int
+) -> bytes:
+    batch = Batch(keys)
+    ended = [batch.settlement(settlement) for settlement in settlements]
+    wanted = [{"queue": batch.number(queue), "count": count} for queue, count in wants.items()]
+    return encode(
+        {
+            "now": now_ms,
+            "memory_ms": max(terms.ms, REQUEST_MEMORY_MS),
+            "queues": batch.queues(),
+            "settlements": ended,
+            "wants": wanted,
+            "lease": terms,
+        }
+    )
+
+
+def ask_renew(keys: Keys, leases: Sequence[Lease], lease_ms: int) -> bytes:
+    batch = Batch(keys)
+    held = [batch.lease(lease) for lease in leases]
+    return encode({"lease_ms": lease_ms, "queues": batch.queues(), "leases": held})
+
+
+def ask_abandon() -> bytes:
+    return encode({"memory_ms": REQUEST_MEMORY_MS})
+
+
+def ask_runnable(keys: Keys, queues: Iterable[str], now_ms: int) -> bytes:
+    batch = Batch(keys)
+    for queue in queues:
+        batch.number(queue)
+    return encode({"now": now_ms, "queues": batch.queues()})
+
+
+def _failure(failure: Failure) -> Message:
+    details = {"kind": failure.kind, "type": failure.type}
+    message: Message = {
+        "message": _storable(failure.message),
+        "details": _encode_json({name: value for name, value in details.items() if value}).decode(),
+    }
+    if failure.stack:
+        message["stack"] = _storable(failure.stack)
+    if failure.kind == FailureKind.CANCELLED:
+        message["is_cancel"] = True
+    return message
+
+
+def _text(json: bytes, whose: object) -> str:
+    try:
+        return json.decode()
+    except UnicodeDecodeError as error:
+        raise BadData(f"{whose}: JSON is UTF-8, and this is not: {error}") from error
+
+
+def _storable(text: str) -> str:
+    # A message may quote a file name that is no UTF-8; the attempt must be settled all the same.
+    return text.encode(errors="backslashreplace").decode()

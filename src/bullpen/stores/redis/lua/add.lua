@@ -1,0 +1,20 @@
+--[[ add: put new jobs into their queues, all of them in one step.
+  KEYS 1 the request's memory
+  ARGV 1 msgpack {now, memory_ms, queues = {{base, remembered_ids}, …}, jobs = {{queue, id?, name, data,
+         options, delay, priority, lifo?, dedup?, tenant?, start_by?}, …}}; `queue` counts from 1
+  Returns {{id, "added" | "duplicate" | "deduplicated" | "replaced" | "kept-last"}, …} in the order asked
+  Emits added, waiting, delayed, duplicated, deduplicated, removed ]]
+local memory_key, asked = KEYS[1], cmsgpack.unpack(ARGV[1])
+
+local remembered = recall(memory_key)
+if remembered then return remembered.added end
+
+local queues = open_queues(asked.queues)
+local added = {}
+for i, job in ipairs(asked.jobs) do
+  local id, outcome = insert(queues[job.queue], job, asked.now)
+  added[i] = { id, outcome }
+end
+announce(queues)
+remember(memory_key, { added = added }, asked.memory_ms)
+return added

@@ -1,0 +1,46 @@
+--[[ exchange: end these attempts, then claim those jobs, all in one step. Either half may be empty.
+  KEYS 1 the request's memory
+  ARGV 1 msgpack {now, memory_ms, queues = {{base, remembered_ids}, …}, settlements = {{queue, id, token,
+         verdict, …}, …}, wants = {{queue, count}, …}, lease = {token, worker, ms}}; `queue` counts from 1
+  The same request again gets the first answer, with those of its jobs that are still held under it.
+  Returns {{"settled" | "lease-lost", …}, token, next due ms or "", {{base, id, epoch, record fields}, …}}
+  Emits completed, failed, retries-exhausted, waiting, delayed, added, active, drained and what add emits ]]
+local memory_key, asked = KEYS[1], cmsgpack.unpack(ARGV[1])
+
+local function answer(memory, fields_of)
+  local claimed = {}
+  for _, job in ipairs(memory.claimed) do
+    local fields = fields_of(job)
+    if #fields > 0 then claimed[#claimed + 1] = { job.base, job.id, job.epoch, fields } end
+  end
+  return { memory.settled, memory.token, memory.due or "", claimed }
+end
+
+local remembered = recall(memory_key)
+if remembered and remembered.settled then
+  return answer(remembered, function(job)
+    local is_ours = is_held(open_queue(job.base), job.id, remembered.token, job.epoch)
+    return is_ours and redis.call("HGETALL", job.base .. job.id) or {}
+  end)
+end
+
+local queues = open_queues(asked.queues)
+local memory = { settled = settle(queues, asked.settlements, asked.now), token = asked.lease.token, claimed = {} }
+local fields = {}
+
+-- A request that was abandoned before it arrived still settles, but nobody is there to run new jobs.
+local wants = remembered and remembered.abandoned and {} or asked.wants
+for _, want in ipairs(wants) do
+  local queue = queues[want.queue]
+  local jobs, due = take(queue, want.count, asked.lease, asked.now)
+  if due then memory.due = math.min(memory.due or due, due) end
+  for _, job in ipairs(jobs) do
+    local kept = { base = queue.base, id = job.id, epoch = job.epoch }
+    memory.claimed[#memory.claimed + 1] = kept
+    fields[kept] = job.fields
+  end
+end
+announce(queues)
+report_drained(queues)
+remember(memory_key, memory, asked.memory_ms)
+return answer(memory, function(job) return fields[job] end)

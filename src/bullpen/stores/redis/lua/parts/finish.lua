@@ -1,0 +1,120 @@
+--[[ The end of a job: its subject is freed, its record stays as long as its retention says. ]]
+local TRIM_LIMIT = 1000 -- records removed by one call at most; the next one goes on
+
+-- The job that was kept for when this one ends, as it would be asked for.
+local function kept_job(queue, dedup_id)
+  local next_key = queue.base .. KEY.dedup_next .. dedup_id
+  local found = redis.call("HMGET", next_key, FIELD.name, FIELD.data, FIELD.options, FIELD.next_id)
+  if not found[4] then return nil end
+  redis.call("DEL", next_key)
+  local options = read_options(found[3])
+  local own = options[OPTION.own] or {}
+  return {
+    id = found[4],
+    name = found[1] or "",
+    data = found[2] or "{}",
+    options = found[3] or "{}",
+    delay = tonumber(options[OPTION.delay]) or 0,
+    priority = tonumber(options[OPTION.priority]) or 0,
+    lifo = options[OPTION.lifo] == true,
+    tenant = own[OPTION.tenant],
+    start_by = own[OPTION.start_by],
+    dedup = { id = dedup_id, keep_last = true },
+  }
+end
+
+-- A subject with a time of its own stays taken until then, whatever became of its job.
+local function free_subject(queue, id, dedup_id, now)
+  local subject_key = queue.base .. KEY.dedup .. dedup_id
+  if redis.call("GET", subject_key) ~= id or redis.call("PTTL", subject_key) ~= -1 then return end
+  redis.call("DEL", subject_key)
+  local kept = kept_job(queue, dedup_id)
+  if kept then insert(queue, kept, now) end
+end
+
+-- BullMQ writes retention as true, false, a count, or a table of count and age in seconds.
+local function read_retention(rule)
+  if rule == true then return { count = 0 } end
+  if type(rule) == "number" then return { count = rule } end
+  if type(rule) ~= "table" then return { count = -1 } end
+  local age = tonumber(rule.age)
+  return { count = tonumber(rule.count) or -1, age_ms = age and age * 1000 }
+end
+
+local function plan_trim(queue, set, keep)
+  if keep.count < 0 and not keep.age_ms then return end
+  local rule = string.format("%s %d %s", set, keep.count, keep.age_ms or "")
+  queue.trims[rule] = { set = set, keep = keep }
+end
+
+--[[ Put a job that left its place into its final one.
+  `ending`: state "completed" or "failed", prev, fields (name, value, … for the record),
+  event (name, value, … for the log) ]]
+local function finish(queue, id, job, ending, now)
+  local is_completed = ending.state == "completed"
+  local rule = job.options[is_completed and OPTION.keep_completed or OPTION.keep_failed]
+  local keep = read_retention(rule)
+  if job.dedup_id then free_subject(queue, id, job.dedup_id, now) end
+  queue.has_finished = true
+  if keep.count == 0 then
+    forget_job(queue, id, now)
+  else
+    local set = is_completed and queue.completed or queue.failed
+    redis.call("HSET", queue.base .. id, FIELD.finished, now, unpack(ending.fields))
+    if job.is_doomed then redis.call("HDEL", queue.base .. id, FIELD.doomed) end
+    redis.call("ZADD", set, now, id)
+    plan_trim(queue, set, keep)
+  end
+  emit(queue, job.tenant, ending.state, "jobId", id, "prev", ending.prev, unpack(ending.event))
+end
+
+local function forget_all(queue, set, ids, now)
+  if #ids == 0 then return end
+  for _, id in ipairs(ids) do forget_job(queue, id, now) end
+  redis.call("ZREM", set, unpack(ids))
+end
+
+local function trim(queue, set, keep, now)
+  if keep.age_ms then
+    local oldest = now - keep.age_ms
+    forget_all(queue, set, redis.call("ZRANGEBYSCORE", set, "-inf", oldest, "LIMIT", 0, TRIM_LIMIT), now)
+  end
+  if keep.count > 0 then
+    local surplus = math.min(redis.call("ZCARD", set) - keep.count, TRIM_LIMIT)
+    if surplus > 0 then forget_all(queue, set, redis.call("ZRANGE", set, 0, surplus - 1), now) end
+  end
+end
+
+local function trim_finished(queues, now)
+  for _, queue in ipairs(queues) do
+    for _, planned in pairs(queue.trims) do trim(queue, planned.set, planned.keep, now) end
+  end
+end
+
+local function report_drained(queues)
+  for _, queue in ipairs(queues) do
+    if queue.has_finished and redis.call("EXISTS", queue.wait, queue.paused, queue.active,
+      queue.prioritized, queue.delayed) == 0 then
+      emit(queue, nil, "drained")
+    end
+  end
+end
+
+-- How a failure is told in the record: its text, its stack, and what BullMQ has no words for.
+local function failure_fields(queue, id, job, failure, attempts_made)
+  local fields = {
+    FIELD.failed_reason, failure.message,
+    FIELD.failure, string.format("%d %s", attempts_made, failure.details),
+    FIELD.attempts_made, attempts_made,
+  }
+  if failure.stack then
+    local readable, stacks = pcall(cjson.decode, redis.call("HGET", queue.base .. id, FIELD.stacks) or "[]")
+    if not readable or type(stacks) ~= "table" then stacks = {} end
+    stacks[#stacks + 1] = failure.stack
+    local limit = tonumber(job.options[OPTION.keep_stacks]) or #stacks
+    while #stacks > limit do table.remove(stacks, 1) end
+    fields[#fields + 1] = FIELD.stacks
+    fields[#fields + 1] = #stacks > 0 and cjson.encode(stacks) or "[]"
+  end
+  return fields
+end

@@ -1,0 +1,116 @@
+--[[ Adding one job: its id, its subject, its record, its place. ]]
+local function is_taken(queue, id)
+  return redis.call("EXISTS", queue.base .. id, queue.remembered_ids .. id) > 0
+end
+
+-- Who stands for a subject. A key without an end whose job is gone would block its subject for ever.
+local function subject_owner(queue, subject_key)
+  local owner = redis.call("GET", subject_key)
+  if not owner then return nil end
+  local is_stale = redis.call("EXISTS", queue.base .. owner) == 0 and redis.call("PTTL", subject_key) == -1
+  if is_stale then return nil end
+  return owner
+end
+
+local function own_subject(subject_key, id, ttl)
+  if ttl then
+    redis.call("SET", subject_key, id, "PX", ttl)
+  else
+    redis.call("SET", subject_key, id)
+  end
+end
+
+local function replace_delayed(queue, job, id, owner, subject_key, now)
+  local dedup = job.dedup
+  local tenant = redis.call("HGET", queue.base .. owner, FIELD.tenant) or nil
+  forget_job(queue, owner, now)
+  emit(queue, tenant, "removed", "jobId", owner, "prev", "delayed")
+  if dedup.extend and dedup.ttl then
+    redis.call("SET", subject_key, id, "PX", dedup.ttl)
+  else
+    redis.call("SET", subject_key, id, "KEEPTTL")
+  end
+  redis.call("DEL", queue.base .. KEY.dedup_next .. dedup.id)
+  emit(queue, job.tenant, "deduplicated", "jobId", id, "deduplicationId", dedup.id,
+    "deduplicatedJobId", owner)
+end
+
+local function keep_for_later(queue, job, id)
+  local next_key = queue.base .. KEY.dedup_next .. job.dedup.id
+  redis.call("DEL", next_key)
+  redis.call("HSET", next_key, FIELD.name, job.name, FIELD.data, job.data, FIELD.options, job.options,
+    FIELD.next_id, id)
+end
+
+-- Returns nil and the outcome if the job is to be added, else who stands for it and the outcome.
+local function deduplicate(queue, job, id, now)
+  local dedup = job.dedup
+  local subject_key = queue.base .. KEY.dedup .. dedup.id
+  local owner = subject_owner(queue, subject_key)
+  if not owner then
+    own_subject(subject_key, id, not dedup.keep_last and dedup.ttl)
+    return nil, "added"
+  end
+  if dedup.replace then
+    if redis.call("ZREM", queue.delayed, owner) == 0 then return owner, "deduplicated" end
+    replace_delayed(queue, job, id, owner, subject_key, now)
+    return nil, "replaced"
+  end
+  local outcome = "deduplicated"
+  if dedup.keep_last then
+    if redis.call("LPOS", queue.active, owner) then
+      keep_for_later(queue, job, id)
+      outcome = "kept-last"
+    end
+  elseif dedup.extend and dedup.ttl then
+    redis.call("PEXPIRE", subject_key, dedup.ttl)
+  end
+  emit(queue, job.tenant, "deduplicated", "jobId", owner, "deduplicationId", dedup.id,
+    "deduplicatedJobId", id)
+  return owner, outcome
+end
+
+local function write_job(queue, job, id, now)
+  local fields = {
+    FIELD.name, job.name, FIELD.data, job.data, FIELD.options, job.options,
+    FIELD.added, now, FIELD.delay, job.delay, FIELD.priority, job.priority,
+  }
+  local function also(field, value)
+    fields[#fields + 1] = field
+    fields[#fields + 1] = value
+  end
+  if job.dedup then also(FIELD.dedup_id, job.dedup.id) end
+  if job.tenant then also(FIELD.tenant, job.tenant) end
+  if job.start_by then also(FIELD.start_by, job.start_by) end
+  redis.call("HSET", queue.base .. id, unpack(fields))
+  emit(queue, job.tenant, "added", "jobId", id, "name", job.name)
+end
+
+local function place_new(queue, job, id, now)
+  if job.delay > 0 then
+    put_until(queue, id, now + job.delay)
+    emit(queue, job.tenant, "delayed", "jobId", id, "delay", now + job.delay)
+  else
+    put_in_line(queue, id, job.priority, job.lifo and "head" or "end")
+    emit(queue, job.tenant, "waiting", "jobId", id)
+  end
+end
+
+-- Returns the id of the job that stands, and the outcome as a word.
+local function insert(queue, job, now)
+  local number = redis.call("INCR", queue.counter)
+  local id = job.id or string.format("%.0f", number)
+  if job.id and is_taken(queue, id) then
+    emit(queue, job.tenant, "duplicated", "jobId", id)
+    return id, "duplicate"
+  end
+  local outcome = "added"
+  if job.dedup then
+    local standing
+    standing, outcome = deduplicate(queue, job, id, now)
+    if standing then return standing, outcome end
+  end
+  write_job(queue, job, id, now)
+  place_new(queue, job, id, now)
+  return id, outcome
+end

@@ -1,0 +1,95 @@
+--[[ A queue as the scripts see it: its keys, its settings, its events and its markers. ]]
+local DEFAULT_MAX_EVENTS = 10000
+local DELAY_STEP = 4096 -- a delayed score is the run time in ms times this, plus a place in that ms
+
+local function open_queue(base, remembered_ids)
+  return {
+    base = base,
+    remembered_ids = remembered_ids,
+    meta = base .. KEY.meta,
+    counter = base .. KEY.counter,
+    wait = base .. KEY.wait,
+    paused = base .. KEY.paused,
+    active = base .. KEY.active,
+    prioritized = base .. KEY.prioritized,
+    priority_counter = base .. KEY.priority_counter,
+    delayed = base .. KEY.delayed,
+    completed = base .. KEY.completed,
+    failed = base .. KEY.failed,
+    events = base .. KEY.events,
+    marker = base .. KEY.marker,
+    stalled = base .. KEY.stalled,
+    limiter = base .. KEY.limiter,
+    unstalled = {}, -- ids that left `active`
+    trims = {}, -- retention rules to apply once the batch is through
+  }
+end
+
+local function open_queues(asked)
+  local queues = {}
+  for i, queue in ipairs(asked) do
+    queues[i] = open_queue(queue.base, queue.remembered_ids)
+  end
+  return queues
+end
+
+-- The queue with its settings, which are read once in a script.
+local function settings(queue)
+  if queue.max_events then return queue end
+  local found = redis.call("HMGET", queue.meta, FIELD.paused, FIELD.concurrency, FIELD.rate_max,
+    FIELD.rate_ms, FIELD.max_events)
+  queue.is_paused = found[1] ~= false
+  queue.concurrency = tonumber(found[2] or nil)
+  queue.rate_max = tonumber(found[3] or nil)
+  queue.rate_ms = tonumber(found[4] or nil)
+  queue.max_events = tonumber(found[5] or nil)
+  return queue
+end
+
+-- Every queue that says something has a length for its log, by which it is also known to exist.
+local function max_events(queue)
+  settings(queue)
+  if not queue.max_events then
+    redis.call("HSET", queue.meta, FIELD.max_events, DEFAULT_MAX_EVENTS)
+    queue.max_events = DEFAULT_MAX_EVENTS
+  end
+  return queue.max_events
+end
+
+local function is_blocked(queue)
+  settings(queue)
+  if queue.is_paused then return true end
+  return queue.concurrency ~= nil and redis.call("LLEN", queue.active) >= queue.concurrency
+end
+
+local function emit(queue, tenant, event, ...)
+  if tenant then
+    redis.call("XADD", queue.events, "MAXLEN", "~", max_events(queue), "*",
+      "event", event, "tenant", tenant, ...)
+  else
+    redis.call("XADD", queue.events, "MAXLEN", "~", max_events(queue), "*", "event", event, ...)
+  end
+end
+
+-- The run time of the first delayed job, or nil.
+local function next_due(queue)
+  local first = redis.call("ZRANGE", queue.delayed, 0, 0, "WITHSCORES")
+  return first[2] and math.floor(tonumber(first[2]) / DELAY_STEP)
+end
+
+local function mark_work(queue)
+  if not is_blocked(queue) then redis.call("ZADD", queue.marker, 0, "0") end
+end
+
+local function mark_delay(queue)
+  local due = next_due(queue)
+  if due then redis.call("ZADD", queue.marker, due, "1") end
+end
+
+-- Wake sleeping workers: once for each queue, when all is in place.
+local function announce(queues)
+  for _, queue in ipairs(queues) do
+    if queue.has_work then mark_work(queue) end
+    if queue.has_delayed then mark_delay(queue) end
+  end
+end

@@ -1,0 +1,36 @@
+--[[ runnable: whether one of these queues has a job to give now, and if not, when to look again.
+  A marker that announces nothing is taken away, so that whoever blocks on it next is woken by news only.
+  KEYS 1 the settings of the first queue
+  ARGV 1 msgpack {now, queues = {{base}, …}}
+  Returns {"now"} | {"later", ms} | {"unknown"}
+  Emits nothing ]]
+local asked = cmsgpack.unpack(ARGV[1])
+
+local function limited_for(queue)
+  if not settings(queue).rate_max then return nil end
+  local started = tonumber(redis.call("GET", queue.limiter) or nil) or 0
+  local window = redis.call("PTTL", queue.limiter)
+  return started >= queue.rate_max and window > 0 and window or nil
+end
+
+-- Returns whether a job is there now, and else the time of the next one, if known.
+local function look(queue)
+  local due = next_due(queue)
+  if is_blocked(queue) then return false, nil end
+  local has_line = redis.call("EXISTS", queue.wait, queue.prioritized) > 0
+  local has_due = due ~= nil and due <= asked.now
+  local limit = (has_line or has_due) and limited_for(queue)
+  if limit then return false, asked.now + limit end
+  return has_line or has_due, due
+end
+
+local queues = open_queues(asked.queues)
+local earliest
+for _, queue in ipairs(queues) do
+  local is_runnable, due = look(queue)
+  if is_runnable then return { "now" } end
+  if due then earliest = math.min(earliest or due, due) end
+end
+for _, queue in ipairs(queues) do redis.call("ZREM", queue.marker, "0") end
+if earliest then return { "later", earliest } end
+return { "unknown" }

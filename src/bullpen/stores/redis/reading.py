@@ -1,0 +1,167 @@
+"""What the scripts answer, as records and events."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from bullpen.job.events import Event, EventKind
+from bullpen.job.record import ClaimedJob, CrashKind, Failure, FailureKind, JobRecord, JobRef, Lease
+from bullpen.job.state import State
+from bullpen.stores.base import Added, AddOutcome, Claimed, Exchanged, SettleOutcome
+from bullpen.stores.redis.codec import FIELDS, decode_options
+from bullpen.stores.redis.keys import Keys
+
+Fields = dict[bytes, bytes]
+
+_F = {word: name.encode() for word, name in FIELDS.items()}
+_CRASH = _F["crash"]
+_LEGACY_ATTEMPTS_MADE = b"attemptsMade"
+_STALLED = "job stalled more than allowable limit"
+"""BullMQ's text, which it writes without saying of which kind the failure is."""
+
+
+class FailureDetails(msgspec.Struct, frozen=True):
+    kind: str = FailureKind.ERROR
+    type: str = ""
+
+
+_decode_details = msgspec.json.Decoder(FailureDetails).decode
+_decode_stacks = msgspec.json.Decoder(tuple[str, ...]).decode
+
+
+def read_added(answer: Sequence[Sequence[bytes]]) -> list[Added]:
+    return [Added(job_id.decode(), AddOutcome(outcome.decode())) for job_id, outcome in answer]
+
+
+def read_exchanged(answer: Sequence[Any], keys: Keys) -> Exchanged:
+    settled, token, due_ms, claimed = answer
+    lease_token = token.decode()
+    return Exchanged(
+        tuple(SettleOutcome(word.decode()) for word in settled),
+        Claimed(
+            tuple(
+                _read_claimed(JobRef(keys.queue_of(base), job_id.decode()), lease_token, epoch, fields)
+                for base, job_id, epoch, fields in claimed
+            ),
+            due_ms if isinstance(due_ms, int) else None,
+        ),
+    )
+
+
+def _read_claimed(ref: JobRef, token: str, epoch: int, fields: Sequence[bytes]) -> ClaimedJob:
+    return ClaimedJob(Lease(ref, token, epoch), read_record(ref, State.ACTIVE, None, fields))
+
+
+def read_record(ref: JobRef, state: State, run_at_ms: int | None, flat: Sequence[bytes]) -> JobRecord:
+    """A job from its stored fields, of which the later ones count."""
+    fields = dict(zip(flat[::2], flat[1::2], strict=True))
+    get = fields.get
+    doomed = get(_F["doomed"])
+    attempts_made = _int(get(_F["attempts_made"]) or get(_LEGACY_ATTEMPTS_MADE)) or 0
+    note = get(_F["note"]) if state is State.DELAYED else None
+    return JobRecord(
+        ref=ref,
+        name=get(_F["name"], b"").decode(),
+        data=get(_F["data"], b"{}"),
+        state=state,
+        spec=decode_options(get(_F["options"], b"")),
+        priority=_int(get(_F["priority"])) or 0,
+        attempts_made=attempts_made,
+        epoch=_int(get(_F["epoch"])) or 0,
+        crashes=_crashes(fields),
+        added_ms=_int(get(_F["added"])) or 0,
+        run_at_ms=run_at_ms,
+        started_ms=_int(get(_F["started"])),
+        finished_ms=_int(get(_F["finished"])),
+        progress=get(_F["progress"]),
+        result=get(_F["result"]),
+        failure=_failure(fields, attempts_made),
+        stacks=_stacks(get(_F["stacks"])),
+        worker=_text(get(_F["worker"])),
+        cancelling=_text(get(_F["cancelling"])),
+        note=_text(note),
+        doomed=None if doomed is None else _doom(doomed.decode()),
+    )
+
+
+def _int(stored: bytes | None) -> int | None:
+    # JavaScript may have written a fraction of a millisecond.
+    return int(float(stored)) if stored else None
+
+
+def _text(stored: bytes | None) -> str | None:
+    return stored.decode(errors="replace") if stored else None
+
+
+def _stacks(stored: bytes | None) -> tuple[str, ...]:
+    if not stored:
+        return ()
+    try:
+        return _decode_stacks(stored)
+    except msgspec.DecodeError:
+        return ()
+
+
+def _doom(reason: str) -> Failure:
+    return Failure(reason, FailureKind.STALLED if reason == _STALLED else FailureKind.UNRECOVERABLE)
+
+
+def _failure(fields: Fields, attempts_made: int) -> Failure | None:
+    reason = fields.get(_F["failed_reason"])
+    if reason is None:
+        return None
+    message = reason.decode(errors="replace")
+    # The details are ours; after a later attempt that failed elsewhere they tell of another failure.
+    told_at, _, details = fields.get(_F["failure"], b"").partition(b" ")
+    if _int(told_at) != attempts_made:
+        return Failure(message, FailureKind.STALLED if message == _STALLED else FailureKind.ERROR)
+    return read_failure(message, details)
+
+
+def read_failure(message: str, details: bytes | None) -> Failure:
+    if not details:
+        return Failure(message)
+    told = _decode_details(details)
+    return Failure(message, FailureKind(told.kind), told.type)
+
+
+def _crashes(fields: Fields) -> dict[str, int]:
+    """By kind, as far as we were told; what only BullMQ counted was noticed by the missing heartbeat."""
+    crashes = {name[len(_CRASH) :].decode(): int(n) for name, n in fields.items() if name.startswith(_CRASH)}
+    known = sum(n for kind, n in crashes.items() if kind != CrashKind.DEPLOY)
+    unknown = (_int(fields.get(_F["stalls"])) or 0) - known
+    if unknown > 0:
+        crashes[CrashKind.LOST_HEARTBEAT] = crashes.get(CrashKind.LOST_HEARTBEAT, 0) + unknown
+    return crashes
+
+
+# ── events ───────────────────────────────────────────────────────────────────────────────
+
+_KINDS = {kind.value.encode(): kind for kind in EventKind}
+_STATE_OF_KEY = {"wait": State.WAITING.value, "paused": State.WAITING.value}
+
+
+def read_event(entry_id: bytes, flat: Sequence[bytes], cursor: str) -> Event | None:
+    """One entry of the log, or None for what only BullMQ speaks of."""
+    fields = dict(zip(flat[::2], flat[1::2], strict=True))
+    kind = _KINDS.get(fields.get(b"event", b""))
+    if kind is None:
+        return None
+    prev = _text(fields.get(b"prev"))
+    reason = fields.get(b"failedReason")
+    count = fields.get(b"count") or fields.get(b"attemptsMade")
+    return Event(
+        kind=kind,
+        job_id=_text(fields.get(b"jobId")),
+        at_ms=int(entry_id.partition(b"-")[0]),
+        tenant=_text(fields.get(b"tenant")),
+        prev=_STATE_OF_KEY.get(prev, prev) if prev else None,
+        name=_text(fields.get(b"name")),
+        run_at_ms=_int(fields.get(b"delay")),
+        value=fields.get(b"returnvalue", fields.get(b"data")),
+        failure=None if reason is None else read_failure(_text(reason) or "", fields.get(b"failure")),
+        other_job_id=_text(fields.get(b"deduplicatedJobId")),
+        count=_int(count),
+        cursor=cursor,
+    )

@@ -1,0 +1,562 @@
+"""A Hypothesis state machine that puts the same questions to a store and to the model.
+
+    class TestMyStore(store_machine(my_place).TestCase):
+        settings = settings(max_examples=200, stateful_step_count=50, deadline=None)
+
+Every rule asks both and compares the answers; after every step all that the store shows of
+its jobs must be what the model has: every job is in exactly one place.
+
+Where the contract leaves an instant open (is a lease that ends now already lost?) the machine
+keeps away from it: the clock stands at whole hundredths of a second, and whatever runs out
+does so at an odd 5 ms.
+"""
+
+import asyncio
+import contextlib
+import dataclasses
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from bullpen.errors import JobError, JobMissing
+from bullpen.job.events import Event, EventKind
+from bullpen.job.names import is_generated_id
+from bullpen.job.record import CrashKind, Failure, FailureKind, JobRecord, JobRef, Lease
+from bullpen.job.spec import Dedup, JobSpec, Keep, NewJob
+from bullpen.job.state import FINISHED, READY, State
+from bullpen.job.verdicts import Cancelled, Completed, Failed, Postponed, Released, Retry, Settlement, Verdict
+from bullpen.stores.base import REQUEST_MEMORY_MS, Added, AddOutcome, Claimed, CrashLimits, Exchanged, SettleOutcome
+from bullpen.testing.harness import Harness
+from bullpen.testing.model import Model, ModelJob
+
+T = TypeVar("T")
+Place = Callable[[], contextlib.AbstractContextManager[Harness]]
+"""Makes a new, empty place where jobs are kept, and does away with it."""
+
+_TICK_MS = 10
+_PAGE = 6
+
+# ── what rules are given ─────────────────────────────────────────────────────────────────
+
+_queues = st.sampled_from(["a", "b"])
+_workers = st.sampled_from(["worker-1", "worker-2"])
+_delays_ms = st.sampled_from([15, 1_005, 20_005])
+_leases_ms = st.sampled_from([5_005, 30_005])
+_priorities = st.sampled_from([0, 0, 1, 2])
+_payloads = st.integers(0, 9).map(lambda n: f'{{"n": {n}}}'.encode())
+_seldom = st.integers(0, 4).map(lambda n: n == 4)
+_wants = st.dictionaries(_queues, st.integers(1, 3), min_size=1)
+_limits = st.sampled_from([CrashLimits(), CrashLimits(killed=0, lost_heartbeat=1), CrashLimits(total=0)])
+_crash_kinds = st.sampled_from(CrashKind)
+_deduplications = st.sampled_from(
+    [
+        Dedup("plain"),
+        Dedup("throttle", ttl_ms=1_005),
+        Dedup("throttle-extend", ttl_ms=1_005, extend=True),
+        Dedup("replace", replace=True),
+        Dedup("debounce", ttl_ms=1_005, extend=True, replace=True),
+        Dedup("keep-last", keep_last_if_active=True),
+    ]
+)
+# One count in a queue: what jobs with different ones leave of a batch that ends at once is a store's choice.
+_KEPT = {"a": (Keep(count=2), Keep()), "b": (JobSpec().keep_completed, Keep(count=2))}
+
+
+@st.composite
+def _new_jobs(draw: st.DrawFn) -> NewJob:
+    """A job still without its name; its start-by time counts from now."""
+    queue = draw(_queues)
+    completed, failed = _KEPT[queue]
+    spec = JobSpec(
+        priority=draw(_priorities),
+        delay_ms=draw(st.just(0) | _delays_ms),
+        lifo=draw(_seldom),
+        attempts=draw(st.integers(1, 3)),
+        start_by_ms=draw(st.sampled_from([None, None, None, 15, 1_005])),
+        dedup=draw(st.none() | _deduplications),
+        keep_completed=Keep(count=0) if draw(_seldom) else completed,
+        keep_failed=Keep(count=0) if draw(_seldom) else failed,
+        keep_logs=draw(st.sampled_from([2, 1_000])),
+    )
+    return NewJob(queue, "", draw(_payloads), draw(st.sampled_from([None, None, None, "x", "y", "z"])), spec)
+
+
+_batches = st.lists(_new_jobs(), min_size=1, max_size=4)
+_failures = st.builds(Failure, st.sampled_from(["no answer", "bad data"]))
+_verdicts: st.SearchStrategy[Verdict] = st.one_of(
+    st.builds(Completed, st.sampled_from([b"null", b"1"]), st.lists(_new_jobs(), max_size=2).map(tuple)),
+    st.builds(Retry, _failures, st.just(0) | _delays_ms),
+    st.builds(Failed, _failures),
+    st.builds(Cancelled, st.just("asked")),
+    st.builds(Postponed, _delays_ms, st.sampled_from(["", "later"])),
+    st.builds(Released, st.none() | _crash_kinds),
+)
+_steps_of_one_job = st.one_of(
+    st.tuples(st.just("cancel"), st.fixed_dictionaries({"reason": st.just("asked")})),
+    st.tuples(st.just("retry"), st.just({})),
+    st.tuples(st.just("promote"), st.just({})),
+    st.tuples(st.just("change_delay"), st.fixed_dictionaries({"delay_ms": _delays_ms})),
+    st.tuples(st.just("change_priority"), st.fixed_dictionaries({"priority": _priorities})),
+    st.tuples(st.just("remove"), st.just({})),
+    st.tuples(st.just("update_data"), st.fixed_dictionaries({"data": _payloads})),
+    st.tuples(st.just("set_progress"), st.fixed_dictionaries({"progress": _payloads})),
+    st.tuples(st.just("add_log"), st.fixed_dictionaries({"lines": st.lists(st.just("line"), max_size=3)})),
+)
+
+
+@dataclasses.dataclass
+class Asked:
+    """A request and its first answer."""
+
+    request: str
+    again: Callable[[], Coroutine[Any, Any, object]]
+    answer: Sequence[Added] | Exchanged
+    at_ms: int
+
+
+class StoreMachine(RuleBasedStateMachine):
+    place: Place
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._exit = contextlib.ExitStack()
+        self._harness = self._exit.enter_context(self.place())
+        self._runner = self._exit.enter_context(asyncio.Runner())
+        self._store = self._run(self._harness.open())
+        facts = self._store.facts
+        self._model = Model(self._harness.clock, detects_dead_processes=facts.detects_dead_processes)
+        self._numbers = 0
+        self._asked: list[Asked] = []
+        self._leases: list[Lease] = []
+        self._found: dict[tuple[str, State], list[JobRecord]] = {}
+        self._compared = False
+        self._cursors = {queue: self._end_of_log(queue) for queue in ("a", "b")}
+        self._starts = dict(self._cursors)
+        self._told: dict[str, list[Event]] = {"a": [], "b": []}
+
+    def teardown(self) -> None:
+        with self._exit:
+            try:
+                if self._compared:  # else a step has failed, and says more than what follows from it
+                    self._check_pages()
+                    self._check_log_from_its_start()
+            finally:
+                self._run(self._store.close())
+            self._run(self._harness.check())
+
+    # ── producing and working ────────────────────────────────────────────────────────────
+
+    @rule(batch=_batches, lost=_seldom)
+    def add(self, batch: list[NewJob], lost: bool) -> None:
+        jobs = [self._named(job) for job in batch]
+        request = self._fresh("request")
+        self._expect_added(jobs, self._ask(request, lambda: self._store.add(jobs, request=request), lost=lost))
+
+    @rule(batch=_batches)
+    def crash_while_adding(self, batch: list[NewJob]) -> None:
+        """Nobody knows whether it took effect; asking again makes it so, once."""
+        jobs = [self._named(job) for job in batch]
+        request = self._fresh("request")
+        self._run(_lose_answer(lambda: self._store.add(jobs, request=request)))
+        self._crash()
+        self._expect_added(jobs, self._ask(request, lambda: self._store.add(jobs, request=request)))
+
+    @rule(wants=_wants, worker=_workers, lease_ms=_leases_ms, lost=_seldom)
+    def claim(self, wants: Mapping[str, int], worker: str, lease_ms: int, lost: bool) -> None:
+        self._tick()
+        request = self._fresh("request")
+
+        async def claim() -> Exchanged:
+            return Exchanged((), await self._store.claim(wants, worker=worker, lease_ms=lease_ms, request=request))
+
+        answer = self._ask(request, claim, lost=lost)
+        self._expect_claimed(answer.claimed, wants, worker, lease_ms)
+
+    @precondition(lambda self: self._leases)
+    @rule(data=st.data(), verdicts=st.lists(_verdicts, min_size=1, max_size=3), lost=_seldom)
+    def settle(self, data: st.DataObject, verdicts: list[Verdict], lost: bool) -> None:
+        self._tick()
+        settlements = self._draw_settlements(data, verdicts)
+        request = self._fresh("request")
+
+        async def settle() -> Exchanged:
+            return Exchanged(tuple(await self._store.settle(settlements, request=request)))
+
+        self._expect_settled(self._ask(request, settle, lost=lost).settled, settlements)
+
+    @precondition(lambda self: self._leases)
+    @rule(
+        data=st.data(),
+        verdicts=st.lists(_verdicts, max_size=3),
+        wants=_wants,
+        worker=_workers,
+        lease_ms=_leases_ms,
+        lost=_seldom,
+    )
+    def exchange(
+        self,
+        data: st.DataObject,
+        verdicts: list[Verdict],
+        wants: Mapping[str, int],
+        worker: str,
+        lease_ms: int,
+        lost: bool,
+    ) -> None:
+        self._tick()
+        settlements = self._draw_settlements(data, verdicts)
+        request = self._fresh("request")
+
+        def exchange() -> Coroutine[Any, Any, Exchanged]:
+            return self._store.exchange(settlements, wants, worker=worker, lease_ms=lease_ms, request=request)
+
+        answer = self._ask(request, exchange, lost=lost)
+        self._expect_settled(answer.settled, settlements)
+        self._expect_claimed(answer.claimed, wants, worker, lease_ms)
+
+    @precondition(lambda self: self._remembered())
+    @rule(data=st.data())
+    def ask_again(self, data: st.DataObject) -> None:
+        """The first answer again; of the jobs it gave, those that are no longer held may be left out."""
+        asked = data.draw(st.sampled_from(self._remembered()), "asked")
+        answer = self._run(asked.again())
+        self._look()
+        if isinstance(asked.answer, Exchanged):
+            assert isinstance(answer, Exchanged)
+            assert answer.settled == asked.answer.settled
+            assert answer.claimed.next_due_ms == asked.answer.claimed.next_due_ms
+            first, again = _leases_of(asked.answer.claimed), _leases_of(answer.claimed)
+            assert again == [lease for lease in first if lease in again]
+            assert self._held(again) == self._held(first)
+        else:
+            assert answer == asked.answer
+
+    @precondition(lambda self: self._leases)
+    @rule(data=st.data(), lease_ms=_leases_ms)
+    def renew(self, data: st.DataObject, lease_ms: int) -> None:
+        leases = data.draw(st.lists(st.sampled_from(self._leases), min_size=1, max_size=3), "leases")
+        self._both("renew", leases, lease_ms=lease_ms)
+
+    @precondition(lambda self: self._remembered(Exchanged))
+    @rule(data=st.data())
+    def abandon(self, data: st.DataObject) -> None:
+        asked = data.draw(st.sampled_from(self._remembered(Exchanged)), "asked")
+        assert isinstance(asked.answer, Exchanged)
+        count = self._run(self._store.abandon(asked.request))
+        self._look()
+        assert count == self._model.abandon(_leases_of(asked.answer.claimed))
+
+    @rule(queues=st.lists(_queues, min_size=1, unique=True), limits=_limits)
+    def rescue(self, queues: list[str], limits: CrashLimits) -> None:
+        self._tick()
+        rescued = self._run(self._store.rescue(queues, limits=limits))
+        self._look()
+        assert (set(rescued.recovered), set(rescued.failed)) == self._model.rescue(queues, limits=limits)
+
+    @rule(worker=_workers, kind=_crash_kinds, limits=_limits)
+    def report_crash(self, worker: str, kind: CrashKind, limits: CrashLimits) -> None:
+        self._tick()
+        rescued = self._run(self._store.report_crash(worker, kind, limits=limits))
+        self._look()
+        expected = self._model.report_crash(worker, kind, limits=limits)
+        assert (set(rescued.recovered), set(rescued.failed)) == expected
+
+    @rule(queue=_queues, worker=_workers)
+    def look_for_work(self, queue: str, worker: str) -> None:
+        may_run = self._run(self._store.wait([queue], timeout_ms=0))
+        assert may_run or not self._model.is_runnable(queue), "slept through a runnable job"
+        notices = self._run(self._store.notices(worker, timeout_ms=0))
+        assert {(notice.lease, notice.reason) for notice in notices} == self._model.notices(worker)
+
+    # ── steering ─────────────────────────────────────────────────────────────────────────
+
+    @precondition(lambda self: self._model.jobs)
+    @rule(data=st.data(), step=_steps_of_one_job)
+    def steer(self, data: st.DataObject, step: tuple[str, dict[str, Any]]) -> None:
+        self._tick()
+        verb, arguments = step
+        ref = data.draw(st.sampled_from([*self._model.jobs, JobRef("a", "nobody"), JobRef("c", "1")]), "ref")
+        self._both(verb, ref, **arguments)
+
+    @rule(queue=_queues, state=st.sampled_from([*FINISHED, State.FAILED, State.WAITING]), limit=st.integers(1, 5))
+    def retry_all(self, queue: str, state: State, limit: int) -> None:
+        self._both("retry_all", queue, state, limit=limit)
+
+    @rule(queue=_queues, verb=st.sampled_from(["pause", "resume", "resume"]))
+    def pause_or_resume(self, queue: str, verb: str) -> None:
+        self._both(verb, queue)
+
+    @rule(queue=_queues, delayed=st.booleans())
+    def drain(self, queue: str, delayed: bool) -> None:
+        self._both("drain", queue, delayed=delayed)
+
+    @rule(
+        queue=_queues,
+        state=st.sampled_from([state for state in State if state != State.WAITING_CHILDREN]),
+        older_than_ms=st.sampled_from([0, 995, 19_995]),
+        limit=st.integers(1, 5),
+    )
+    def clean(self, queue: str, state: State, older_than_ms: int, limit: int) -> None:
+        self._both("clean", queue, state, older_than_ms=older_than_ms, limit=limit)
+
+    @precondition(lambda self: len(self._model.jobs) > 6)
+    @rule(queue=_queues, force=_seldom)
+    def obliterate(self, queue: str, force: bool) -> None:
+        self._both("obliterate", queue, force=force)
+        if queue not in self._model.queues:
+            self._cursors[queue] = self._starts[queue] = self._end_of_log(queue)
+            self._told[queue] = []
+
+    # ── time, and the end of processes ───────────────────────────────────────────────────
+
+    @rule(ms=st.sampled_from([_TICK_MS, 1_010, 6_000, 31_000, 90_000_000]))
+    def let_time_pass(self, ms: int) -> None:
+        self._run(self._harness.advance(ms))
+        self._look()
+
+    @rule()
+    def crash(self) -> None:
+        self._crash()
+        self._look()
+
+    @rule()
+    def close_and_open(self) -> None:
+        self._run(self._store.close())
+        self._open()
+        self._look()
+
+    def _crash(self) -> None:
+        self._model.dead.add(self._model.process)
+        self._run(self._harness.crash(self._store))
+        self._run(self._harness.check())
+        self._open()
+
+    def _open(self) -> None:
+        self._store = self._run(self._harness.open())
+        self._model.process += 1
+
+    # ── what always holds ────────────────────────────────────────────────────────────────
+
+    @invariant()
+    def every_job_is_in_exactly_one_place(self) -> None:
+        """Also: in the right order, with the right record."""
+        model = self._model
+        for queue in model.queues:
+            for state in State:
+                found = [_comparable(record) for record in self._found[queue, state]]
+                expected = [_comparable(job.record) for job in model.line(queue, state)]
+                if state == State.ACTIVE:  # their order is the store's own
+                    found.sort(key=lambda record: record.ref)
+                    expected.sort(key=lambda record: record.ref)
+                assert found == expected, f"{state} in {queue}"
+        assert len(model.seen) == sum(len(page) for page in self._found.values()), "a job in two places"
+
+    @invariant()
+    def queues_are_as_told(self) -> None:
+        assert list(self._run(self._store.queues())) == sorted(self._model.queues)
+        for queue in ("a", "b"):
+            counts = self._run(_or_refusal(self._store.counts(queue)))
+            assert counts == _do(lambda queue=queue: self._model.counts(queue))  # type: ignore[misc]
+            if queue in self._model.queues:
+                oldest_ms = self._run(self._store.oldest_waiting_ms(queue))
+                assert oldest_ms == self._model.oldest_waiting_ms(queue)
+
+    @invariant()
+    def the_log_tells_where_each_job_is(self) -> None:
+        for queue, told in self._told.items():
+            new = self._read_log(queue, self._cursors[queue], limit=1_000)
+            told.extend(new)
+            if new:
+                self._cursors[queue] = new[-1].cursor
+            last = {event.job_id: event.kind for event in told if event.kind in _STATES_OF}
+            for ref, job in self._model.jobs.items():
+                if ref.queue == queue:
+                    assert job.state in _STATES_OF[last[ref.id]], f"{ref} is {job.state}, last told {last[ref.id]}"
+        self._compared = True
+
+    def _check_log_from_its_start(self) -> None:
+        """The same in small pages; each event has a cursor of its own, from which the log goes on."""
+        for queue, told in self._told.items():
+            cursor, read = self._starts[queue], list[Event]()
+            while page := self._read_log(queue, cursor, limit=_PAGE):
+                read += page
+                cursor = page[-1].cursor
+            assert read == told
+            assert len({event.cursor for event in read}) == len(read)
+            assert [event.at_ms for event in read] == sorted(event.at_ms for event in read)
+
+    def _check_pages(self) -> None:
+        """Backwards is the same backwards, and each job alone is the same as in its page."""
+        for (queue, state), records in self._found.items():
+            assert self._run(self._read_jobs(queue, state, newest_first=True)) == records[::-1]
+            for record in records:
+                assert self._run(self._store.job(record.ref)) == record
+                lines = self._run(self._store.logs(record.ref)).total
+                assert lines == self._model.jobs[record.ref].log_lines
+        for ref in {lease.ref for lease in self._leases} - self._model.jobs.keys():
+            assert self._run(_or_refusal(self._store.job(ref))) is JobMissing
+
+    # ── asking ───────────────────────────────────────────────────────────────────────────
+
+    def _run(self, call: Coroutine[Any, Any, T]) -> T:
+        return self._runner.run(call)
+
+    def _tick(self) -> None:
+        """What ends or starts now does not do so in the same millisecond as what did before."""
+        self._run(self._harness.advance(_TICK_MS))
+
+    def _both(self, verb: str, *arguments: object, **options: object) -> None:
+        """Ask both the same: they say the same, or refuse it in the same way."""
+        answer = self._run(_or_refusal(getattr(self._store, verb)(*arguments, **options)))
+        self._look()
+        assert answer == _do(lambda: getattr(self._model, verb)(*arguments, **options))
+
+    def _ask(self, request: str, call: Callable[[], Coroutine[Any, Any, T]], *, lost: bool = False) -> T:
+        """Ask, and keep the answer; if it is lost, ask again."""
+        if lost:
+            self._run(_lose_answer(call))
+        answer = self._run(call())
+        self._asked.append(Asked(request, call, answer, self._model.now_ms))  # type: ignore[arg-type]
+        self._look()
+        return answer
+
+    def _look(self) -> None:
+        """Read all jobs; tell the model what is the store's own choice."""
+        self._compared = False
+        self._found = self._run(self._read_all_jobs())
+        refs = [record.ref for page in self._found.values() for record in page]
+        self._model.seen = {ref: n for n, ref in enumerate(refs)}
+        for page in self._found.values():
+            self._model.given_ids.update({record.name: record.id for record in page if is_generated_id(record.id)})
+
+    async def _read_all_jobs(self) -> dict[tuple[str, State], list[JobRecord]]:
+        keys = [(queue, state) for queue in await self._store.queues() for state in State]
+        pages = await asyncio.gather(*(self._read_jobs(queue, state) for queue, state in keys))
+        return dict(zip(keys, pages, strict=True))
+
+    async def _read_jobs(self, queue: str, state: State, *, newest_first: bool = False) -> list[JobRecord]:
+        found: list[JobRecord] = []
+        cursor = None
+        while True:
+            page = await self._store.jobs(queue, state, limit=_PAGE, cursor=cursor, newest_first=newest_first)
+            found += page.jobs
+            cursor = page.next_cursor
+            if cursor is None:
+                return found
+
+    def _read_log(self, queue: str, after: str, *, limit: int) -> list[Event]:
+        page = self._run(self._store.events(queue, after=after, limit=limit, timeout_ms=0))
+        assert not page.gap
+        assert not page.events or page.cursor == page.events[-1].cursor
+        return list(page.events)
+
+    def _end_of_log(self, queue: str) -> str:
+        return self._run(self._store.events(queue, after=None, limit=1, timeout_ms=0)).cursor
+
+    # ── comparing ────────────────────────────────────────────────────────────────────────
+
+    def _expect_added(self, jobs: Sequence[NewJob], answer: Sequence[Added]) -> None:
+        for job, added in zip(jobs, answer, strict=True):
+            if job.id is None and added.outcome in (AddOutcome.ADDED, AddOutcome.REPLACED):
+                self._model.given_ids[job.name] = added.id
+        assert list(answer) == self._model.add(jobs)
+
+    def _expect_settled(self, answer: Sequence[SettleOutcome], settlements: Sequence[Settlement]) -> None:
+        assert list(answer) == self._model.settle(settlements)
+
+    def _expect_claimed(self, answer: Claimed, wants: Mapping[str, int], worker: str, lease_ms: int) -> None:
+        jobs, next_due_ms = self._model.claim(wants, worker=worker, lease_ms=lease_ms)
+        assert [_comparable(claimed.job) for claimed in answer.jobs] == [_comparable(job.record) for job in jobs]
+        assert answer.next_due_ms == next_due_ms
+        for job, lease in zip(jobs, _leases_of(answer), strict=True):
+            assert (lease.ref, lease.epoch) == (job.ref, job.record.epoch)
+            assert lease.token not in {other.token for other in self._leases}, "a token given twice"
+            job.lease = lease
+            self._leases.append(lease)
+
+    def _held(self, leases: Sequence[Lease]) -> list[ModelJob]:
+        return [job for lease in leases if (job := self._model.held(lease)) is not None]
+
+    def _remembered(self, kind: type | tuple[type, ...] = object) -> list[Asked]:
+        since_ms = self._model.now_ms - REQUEST_MEMORY_MS
+        return [asked for asked in self._asked if asked.at_ms > since_ms and isinstance(asked.answer, kind)]
+
+    # ── drawing ──────────────────────────────────────────────────────────────────────────
+
+    def _fresh(self, word: str) -> str:
+        self._numbers += 1
+        return f"{word}-{self._numbers}"
+
+    def _named(self, job: NewJob, *, may_expire: bool = True) -> NewJob:
+        """With a name of its own, by which it is known again whatever id the store gives."""
+        start_in_ms = job.spec.start_by_ms
+        start_by_ms = self._model.now_ms + start_in_ms if may_expire and start_in_ms is not None else None
+        spec = msgspec.structs.replace(job.spec, start_by_ms=start_by_ms)
+        return msgspec.structs.replace(job, name=self._fresh("job"), spec=spec)
+
+    def _draw_settlements(self, data: st.DataObject, verdicts: Sequence[Verdict]) -> list[Settlement]:
+        """For leases that are held, more often than for any that ever was given."""
+        held = [lease for lease in self._leases if self._model.held(lease) is not None]
+        leases = st.sampled_from(held) | st.sampled_from(self._leases) if held else st.sampled_from(self._leases)
+        settlements = []
+        for verdict in verdicts:
+            if isinstance(verdict, Completed):
+                # One that expired at once, in the same trip, would leave no trace of the id it was given.
+                then = tuple(self._named(job, may_expire=False) for job in verdict.then)
+                verdict = msgspec.structs.replace(verdict, then=then)  # noqa: PLW2901
+            settlements.append(Settlement(data.draw(leases, "lease"), verdict))
+        return settlements
+
+
+_STATES_OF: dict[EventKind, frozenset[State]] = {
+    EventKind.WAITING: READY,
+    EventKind.DELAYED: frozenset({State.DELAYED}),
+    EventKind.ACTIVE: frozenset({State.ACTIVE}),
+    EventKind.COMPLETED: frozenset({State.COMPLETED}),
+    EventKind.FAILED: frozenset({State.FAILED}),
+    EventKind.REMOVED: frozenset(),
+}
+"""Which state a job is in after an event of this kind."""
+
+
+def store_machine(place: Place) -> type[StoreMachine]:
+    """The machine for the stores of this place; its `TestCase` is for pytest."""
+    return type("StoreMachineHere", (StoreMachine,), {"place": staticmethod(place)})
+
+
+def _comparable(record: JobRecord) -> JobRecord:
+    """Without what a store may word, or keep of earlier attempts, as it likes."""
+    failure = record.failure
+    if failure is not None and failure.kind != FailureKind.ERROR:
+        failure = msgspec.structs.replace(failure, message="")
+    if record.state == State.ACTIVE:
+        return msgspec.structs.replace(record, failure=failure)
+    return msgspec.structs.replace(record, failure=failure, worker=None, started_ms=None)
+
+
+def _leases_of(claimed: Claimed) -> list[Lease]:
+    return [job.lease for job in claimed.jobs]
+
+
+async def _or_refusal(call: Awaitable[T]) -> T | type[JobError]:
+    try:
+        return await call
+    except JobError as refusal:
+        return type(refusal)
+
+
+def _do(call: Callable[[], T]) -> T | type[JobError]:
+    try:
+        return call()
+    except JobError as refusal:
+        return type(refusal)
+
+
+async def _lose_answer(call: Callable[[], Coroutine[Any, Any, object]]) -> None:
+    """Ask, and go away before the answer comes."""
+    asking = asyncio.create_task(call())
+    await asyncio.sleep(0)
+    asking.cancel()
+    await asyncio.gather(asking, return_exceptions=True)

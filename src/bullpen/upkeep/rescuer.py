@@ -1,0 +1,26 @@
+"""Taking back the jobs of dead workers, now and then."""
+
+import asyncio
+import logging
+import random
+from collections.abc import Sequence
+
+from bullpen.errors import StoreError
+from bullpen.stores.base import CrashLimits, Store
+
+logger = logging.getLogger("bullpen.upkeep")
+
+
+async def keep_rescuing(store: Store, queues: Sequence[str], limits: CrashLimits, *, every_ms: int) -> None:
+    """Rescue until cancelled, at times that differ between workers so that they do not come as a crowd."""
+    while True:
+        try:
+            rescued = await store.rescue(queues, limits=limits)
+        except StoreError as error:
+            logger.warning("cannot look for stalled jobs: %s", error)
+        else:
+            for ref in rescued.recovered:
+                logger.warning("job %s lost its worker and waits again", ref)
+            for ref in rescued.failed:
+                logger.error("job %s lost its worker too often and failed", ref)
+        await asyncio.sleep(every_ms / 1000 * random.uniform(0.8, 1.2))  # noqa: S311 - to spread, not to hide

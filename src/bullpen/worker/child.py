@@ -1,0 +1,153 @@
+"""The process that runs handlers for a worker: one job at a time, until the worker hangs up.
+
+python -m bullpen.worker.child <file descriptor of the socket>
+"""
+
+import contextlib
+import ctypes
+import os
+import signal
+import socket
+import sys
+import threading
+import traceback
+from typing import Any
+
+import msgspec
+
+from bullpen.errors import JobCancelled, Postpone, Unrecoverable
+from bullpen.job.spec import NewJob
+from bullpen.worker.context import Context
+from bullpen.worker.handlers import find_function
+from bullpen.worker.messages import (
+    LENGTH,
+    Done,
+    FromProcess,
+    LogLine,
+    Progress,
+    Raised,
+    RunJob,
+    Then,
+    ToProcess,
+    decode_to_process,
+    frame,
+)
+
+_PR_SET_PDEATHSIG = 1
+
+
+class Line:
+    """The socket to the worker; a thread reads it, so that a stop arrives while a handler runs."""
+
+    def __init__(self, fd: int) -> None:
+        self._socket = socket.socket(fileno=fd)
+        self._sending = threading.Lock()
+        self._jobs: Mailbox = Mailbox()
+        self.running: Context | None = None
+        threading.Thread(target=self._read, name="worker line", daemon=True).start()
+
+    def next_job(self) -> RunJob:
+        return self._jobs.take()
+
+    def send(self, message: FromProcess) -> None:
+        with self._sending:
+            self._socket.sendall(frame(message))
+
+    def _read(self) -> None:
+        while True:
+            message = self._receive()
+            if isinstance(message, RunJob):
+                self._jobs.put(message)
+            elif self.running is not None:
+                self.running.mark_cancelled(message.reason)
+
+    def _receive(self) -> ToProcess:
+        (length,) = LENGTH.unpack(self._exactly(LENGTH.size))
+        return decode_to_process(self._exactly(length))
+
+    def _exactly(self, size: int) -> bytes:
+        parts = bytearray()
+        while len(parts) < size:
+            part = self._socket.recv(size - len(parts))
+            if not part:
+                # The worker is gone, and with it the lease: what we do no longer counts.
+                os._exit(0)
+            parts += part
+        return bytes(parts)
+
+
+class Mailbox:
+    """Holds the one job that is next."""
+
+    def __init__(self) -> None:
+        self._full = threading.Semaphore(0)
+        self._job: RunJob | None = None
+
+    def put(self, job: RunJob) -> None:
+        self._job = job
+        self._full.release()
+
+    def take(self) -> RunJob:
+        self._full.acquire()
+        assert self._job is not None
+        return self._job
+
+
+class LineReporter:
+    def __init__(self, line: Line) -> None:
+        self._line = line
+
+    def log(self, line: str) -> None:
+        self._line.send(LogLine(str(line)))
+
+    def progress(self, value: Any) -> None:
+        self._line.send(Progress(value))
+
+    def then(self, job: NewJob) -> None:
+        self._line.send(Then(job))
+
+
+def run_one(line: Line, job: RunJob) -> None:
+    context = Context(job.job, job.data, LineReporter(line))
+    line.running = context
+    answer: FromProcess
+    try:
+        answer = Done(msgspec.to_builtins(find_function(job.handler)(context)))
+    except BaseException as error:  # noqa: BLE001 - told to the worker, who judges it
+        answer = _describe(error)
+    line.running = None
+    line.send(answer)
+
+
+def _describe(error: BaseException) -> Raised:
+    retryable = False if isinstance(error, Unrecoverable) else getattr(error, "retryable", None)
+    code, status = getattr(error, "code", None), getattr(error, "status_code", getattr(error, "status", None))
+    return Raised(
+        type=type(error).__name__,
+        message=str(error),
+        stack="".join(traceback.format_exception(error)),
+        retryable=retryable if isinstance(retryable, bool) else None,
+        code=code if isinstance(code, str | int) else None,
+        status=status if isinstance(status, int) else None,
+        postpone_s=error.delay if isinstance(error, Postpone) else None,
+        cancelled=isinstance(error, JobCancelled),
+    )
+
+
+def _die_with_the_worker() -> None:
+    """Ask the kernel to kill us when the worker dies: a handler in C code may never look."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def main() -> None:
+    _die_with_the_worker()
+    # A terminal's Ctrl-C goes to the whole group; when to stop is the worker's decision.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    line = Line(int(sys.argv[1]))
+    while True:
+        run_one(line, line.next_job())
+
+
+if __name__ == "__main__":
+    main()

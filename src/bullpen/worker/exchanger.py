@@ -1,0 +1,168 @@
+"""The trips to the store: verdicts out, jobs in, on the same trip.
+
+    handler ends ──▶ verdict ──┐
+                               ├──▶ lane: one exchange ──▶ jobs ──▶ handlers
+    slot is free ──▶ want ─────┘
+
+As many lanes as the store likes to have exchanges under way. While a lane travels, verdicts
+gather for the next; when none travels, a verdict leaves in the next turn of the loop, so none
+waits for company. When the queues gave less than was asked for, one watcher waits for work
+on behalf of all of them.
+"""
+
+import asyncio
+import itertools
+import logging
+import random
+import secrets
+from collections.abc import Callable, Mapping
+
+from bullpen.errors import StoreError
+from bullpen.job.record import ClaimedJob
+from bullpen.job.verdicts import Settlement, Verdict
+from bullpen.stores.base import Exchanged, SettleOutcome, Store
+from bullpen.worker.options import WorkerOptions
+from bullpen.worker.running import LeaseBook
+
+logger = logging.getLogger("bullpen.worker")
+
+_WATCH_MS = 5_000
+"""A worker looks for work that often though nobody woke it."""
+_FIRST_PAUSE_S = 0.05
+_LONGEST_PAUSE_S = 5.0
+
+
+class Exchanger:
+    def __init__(
+        self,
+        store: Store,
+        slots: Mapping[str, int],
+        worker: str,
+        options: WorkerOptions,
+        book: LeaseBook,
+        start: Callable[[ClaimedJob], None],
+    ) -> None:
+        self._store = store
+        self._worker = worker
+        self._lease_ms = options.lease_ms
+        self._book = book
+        self._start = start
+        self._free = dict(slots)
+        self._verdicts: list[Settlement] = []
+        self._requests = (f"{worker}-{secrets.token_hex(4)}-{n}" for n in itertools.count(1))
+        self._fetching = True
+        self._closing = False
+        self._hungry = True
+        """Whether the queues may have more than they gave last time."""
+        self._attention = asyncio.Event()
+        self._watch = asyncio.Event()
+        self.settled = 0
+
+    # ── said by the worker ───────────────────────────────────────────────────────────────
+
+    def take_slot(self, queue: str) -> None:
+        self._free[queue] -= 1
+
+    def free_slot(self, queue: str) -> None:
+        self._free[queue] += 1
+        self._attention.set()
+
+    def send(self, claimed: ClaimedJob, verdict: Verdict) -> None:
+        """Settle on the next trip."""
+        self._verdicts.append(Settlement(claimed.lease, verdict))
+        self._attention.set()
+
+    def stop_fetching(self) -> None:
+        self._fetching = False
+        self._attention.set()
+
+    def resume_fetching(self) -> None:
+        self._fetching = True
+        self._hungry = True
+        self._attention.set()
+
+    def close(self) -> None:
+        """End `run` once every verdict is delivered."""
+        self._fetching = False
+        self._closing = True
+        self._attention.set()
+
+    # ── travelling ───────────────────────────────────────────────────────────────────────
+
+    async def run(self) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            watcher = tasks.create_task(self._watch_for_work(), name="watcher")
+            async with asyncio.TaskGroup() as lanes:
+                for n in range(self._store.facts.exchanges_in_flight):
+                    lanes.create_task(self._lane(), name=f"lane {n}")
+            watcher.cancel()
+
+    async def _lane(self) -> None:
+        while await self._something_to_carry():
+            settlements, self._verdicts = self._verdicts, []
+            wants = self._wants()
+            for queue, slots in wants.items():
+                self._free[queue] -= slots
+            answer = await self._exchange(settlements, wants)
+            self._strike_settled(settlements, answer)
+            self._take_in(wants, answer)
+
+    async def _something_to_carry(self) -> bool:
+        """Wait for verdicts or hunger; False when all is done."""
+        while not self._verdicts and not (self._hungry and self._wants()):
+            if self._closing:
+                self._attention.set()  # the other lanes are to see it too
+                return False
+            self._attention.clear()
+            await self._attention.wait()
+        return True
+
+    def _wants(self) -> dict[str, int]:
+        return {queue: slots for queue, slots in self._free.items() if slots > 0} if self._fetching else {}
+
+    async def _exchange(self, settlements: list[Settlement], wants: dict[str, int]) -> Exchanged:
+        """Go until there is an answer: the same request again cannot take effect twice."""
+        request = next(self._requests)
+        pause_s = _FIRST_PAUSE_S
+        while True:
+            try:
+                return await self._store.exchange(
+                    settlements, wants, worker=self._worker, lease_ms=self._lease_ms, request=request
+                )
+            except StoreError as error:
+                logger.warning("the store did not answer, trying again: %s", error)
+                await asyncio.sleep(pause_s * random.uniform(0.5, 1))  # noqa: S311 - to spread, not to hide
+                pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)
+
+    def _strike_settled(self, settlements: list[Settlement], answer: Exchanged) -> None:
+        for settlement, outcome in zip(settlements, answer.settled, strict=True):
+            self._book.strike(settlement.lease.token)
+            if outcome == SettleOutcome.LEASE_LOST:
+                # Its new holder answers for it; what our handler did was in vain.
+                logger.warning("job %s was lost to another worker; its outcome is dropped", settlement.lease.ref)
+            else:
+                self.settled += 1
+
+    def _take_in(self, wants: Mapping[str, int], answer: Exchanged) -> None:
+        got = dict.fromkeys(wants, 0)
+        for claimed in answer.claimed.jobs:
+            got[claimed.lease.ref.queue] += 1
+        for queue, slots in wants.items():
+            self._free[queue] += slots
+        for claimed in answer.claimed.jobs:
+            self._start(claimed)
+        if any(got[queue] < slots for queue, slots in wants.items()):
+            self._hungry = False
+            self._watch.set()
+
+    async def _watch_for_work(self) -> None:
+        while True:
+            await self._watch.wait()
+            try:
+                await self._store.wait(tuple(self._free), timeout_ms=_WATCH_MS)
+            except StoreError as error:
+                logger.warning("cannot watch for work: %s", error)
+                await asyncio.sleep(random.uniform(0.5, 1))  # noqa: S311
+            self._watch.clear()
+            self._hungry = True
+            self._attention.set()

@@ -1,0 +1,131 @@
+"""Running one job: from a claim to a verdict."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Any, assert_never
+
+from bullpen.clock import Clock
+from bullpen.errors import BullpenError
+from bullpen.job.options import to_ms
+from bullpen.job.record import ClaimedJob, CrashKind, Failure, FailureKind
+from bullpen.job.verdicts import Cancelled, Completed, Failed, Postponed, Released, Verdict
+from bullpen.queue.payload import from_bytes, to_bytes
+from bullpen.stores.base import Store
+from bullpen.worker.context import Context
+from bullpen.worker.handlers import Handler, Mode, Registry
+from bullpen.worker.judging import timed_out, verdict_on_error, verdict_on_failure
+from bullpen.worker.options import WorkerOptions
+from bullpen.worker.processes import ProcessCrash, Processes
+from bullpen.worker.reporting import StoreReporter
+from bullpen.worker.running import Run, Stop, StopCause
+from bullpen.worker.threads import Threads
+
+logger = logging.getLogger("bullpen.worker")
+
+OnVerdict = Callable[[Run, Verdict | None], None]
+
+
+class Executor:
+    """Runs claimed jobs and says what became of each; None where another answers for it."""
+
+    def __init__(self, store: Store, registry: Registry, options: WorkerOptions, clock: Clock) -> None:
+        self._store = store
+        self._registry = registry
+        self._options = options
+        self._clock = clock
+        self._threads = Threads()
+        self._processes = Processes()
+
+    def prepare(self, claimed: ClaimedJob) -> Run | Verdict:
+        """A run of the job, or the verdict on a job that cannot run here."""
+        job = claimed.job
+        if job.doomed is not None:
+            return Failed(job.doomed)
+        handler = self._registry.find(job.queue, job.name)
+        if handler is None:
+            note = f"no handler for {job.name!r} on this worker"
+            return Postponed(to_ms("unhandled_delay", self._options.unhandled_delay), note)
+        try:
+            data = from_bytes(job.data, what="data", codec=self._options.codec)
+        except BullpenError as error:
+            return verdict_on_error(error, job, self._options)
+        reporter = StoreReporter(self._store, job.ref, asyncio.get_running_loop())
+        timeout_ms = job.spec.timeout_ms or to_ms("timeout", self._options.timeout)
+        return Run(claimed, handler, Context(job, data, reporter), timeout_ms, self._clock.mono_ms())
+
+    async def perform(self, run: Run, report: OnVerdict) -> None:
+        """Run the handler to its end, and report the verdict. Never raises for what the handler does."""
+        timer = asyncio.get_running_loop().call_later(run.timeout_ms / 1000, run.ask_to_stop, Stop(StopCause.TIMED_OUT))
+        try:
+            verdict = await self._attempt(run)
+        finally:
+            timer.cancel()
+        report(run, None if run.over else verdict)
+
+    async def _attempt(self, run: Run) -> Verdict | None:
+        try:
+            value = await self._call(run, run.handler)
+            reporter = _reporter(run)
+            verdict: Verdict | None = self._completed(value, reporter)
+        except asyncio.CancelledError:
+            if run.stop is None:
+                raise  # not the job is cancelled, but the worker around it
+            verdict = self._stopped(run, run.stop)
+        except ProcessCrash as crash:
+            verdict = self._crashed(run, crash)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a handler raises is its verdict
+            verdict = self._raised(run, error)
+        await _reporter(run).flush()
+        return verdict
+
+    async def _call(self, run: Run, handler: Handler) -> Any:
+        match handler.mode:
+            case Mode.ASYNC:
+                return await handler.function(run.context)
+            case Mode.THREAD:
+                return await self._threads.run(lambda: handler.function(run.context))
+            case Mode.PROCESS:
+                return await self._processes.run(run)
+            case unknown:
+                assert_never(unknown)
+
+    def _completed(self, value: Any, reporter: StoreReporter) -> Completed:
+        return Completed(to_bytes(value, what="result", codec=self._options.codec), tuple(reporter.follow_ups))
+
+    def _raised(self, run: Run, error: BaseException) -> Verdict | None:
+        """A handler that was told to stop and raised has stopped; otherwise it failed."""
+        if run.stop is not None and run.handler.mode == Mode.THREAD:
+            return self._stopped(run, run.stop)
+        return verdict_on_error(error, run.job, self._options)
+
+    def _stopped(self, run: Run, stop: Stop) -> Verdict | None:
+        match stop.cause:
+            case StopCause.CANCELLED:
+                return Cancelled(stop.reason)
+            case StopCause.TIMED_OUT:
+                return verdict_on_failure(timed_out(run.timeout_ms), run.job, self._options)
+            case StopCause.SHUTDOWN:
+                return Released(CrashKind.DEPLOY)
+            case StopCause.LEASE_LOST:
+                return None
+            case unknown:
+                assert_never(unknown)
+
+    def _crashed(self, run: Run, crash: ProcessCrash) -> Verdict:
+        """The job's own process died: back to its line, or failed if that happened too often."""
+        crashes = {**run.job.crashes, crash.kind: run.job.crashes.get(crash.kind, 0) + 1}
+        logger.warning("job %s: %s", run.job.ref, crash)
+        if self._options.limits.exceeded_by(crashes):
+            return Failed(Failure(f"lost its process {sum(crashes.values())} times: {crash}", FailureKind.STALLED))
+        return Released(crash.kind)
+
+    async def close(self) -> None:
+        self._threads.close()
+        await self._processes.close()
+
+
+def _reporter(run: Run) -> StoreReporter:
+    reporter = run.context._reporter  # noqa: SLF001 - made in `prepare`
+    assert isinstance(reporter, StoreReporter)
+    return reporter

@@ -1,0 +1,85 @@
+"""From what a handler did to a verdict."""
+
+import traceback
+
+from bullpen.errors import JobCancelled, Postpone, Unrecoverable
+from bullpen.job.record import Failure, FailureKind, JobRecord
+from bullpen.job.verdicts import Cancelled, Failed, Postponed, Retry, Verdict
+from bullpen.scheduling.backoff import delay_ms
+from bullpen.worker.messages import Raised
+from bullpen.worker.options import RetryPolicy, WorkerOptions
+
+_RETRYABLE_STATUS = frozenset({408, 425, 429})
+_MAX_MESSAGE = 2_000
+_MAX_STACK = 20_000
+
+
+class HandlerRaised(Exception):
+    """Stands for the error that a handler raised in its own process."""
+
+    def __init__(self, raised: Raised) -> None:
+        super().__init__(raised.message)
+        self.raised = raised
+        self.retryable = raised.retryable
+        self.code = raised.code
+        self.status = raised.status
+
+
+def verdict_on_error(error: BaseException, job: JobRecord, options: WorkerOptions) -> Verdict:
+    """What becomes of a job whose handler raised."""
+    if isinstance(error, Postpone):
+        return Postponed(round(error.delay * 1000), error.note)
+    if isinstance(error, JobCancelled):
+        return Cancelled(str(error))
+    return verdict_on_failure(describe(error, options.retry_policy), job, options)
+
+
+def verdict_on_failure(failure: Failure, job: JobRecord, options: WorkerOptions) -> Verdict:
+    """Another attempt if any are left and it can help."""
+    attempts_made = job.attempts_made + 1
+    if failure.kind == FailureKind.UNRECOVERABLE or attempts_made >= job.spec.attempts:
+        return Failed(failure)
+    wait_ms = delay_ms(job.spec.backoff, attempts_made, failure, options.backoffs)
+    return Failed(failure) if wait_ms is None else Retry(failure, wait_ms)
+
+
+def describe(error: BaseException, policy: RetryPolicy) -> Failure:
+    """The error as it is kept with the job: message, type, stack."""
+    kind = FailureKind.ERROR if is_retryable(error, policy) else FailureKind.UNRECOVERABLE
+    if isinstance(error, HandlerRaised):
+        name, stack = error.raised.type, error.raised.stack
+    else:
+        name, stack = type(error).__name__, "".join(traceback.format_exception(error))
+    return Failure(str(error)[:_MAX_MESSAGE] or name, kind, name, stack[-_MAX_STACK:])
+
+
+def timed_out(timeout_ms: int) -> Failure:
+    return Failure(f"timed out after {timeout_ms / 1000:g} s", FailureKind.TIMEOUT, "TimeoutError")
+
+
+def is_retryable(error: BaseException, policy: RetryPolicy) -> bool:
+    """Whether another attempt could help."""
+    if isinstance(error, Unrecoverable):
+        return False
+    said = getattr(error, "retryable", None)
+    if isinstance(said, bool):
+        return said
+    if isinstance(error, policy.never) or _code(error) in policy.never_codes:
+        return False
+    status = _http_status(error)
+    return status is None or not 400 <= status < 500 or status in _RETRYABLE_STATUS
+
+
+def _code(error: BaseException) -> object:
+    code = getattr(error, "code", None)
+    return code if isinstance(code, str | int) else None
+
+
+def _http_status(error: BaseException) -> int | None:
+    """The HTTP status that common clients put on their errors."""
+    for holder in (error, getattr(error, "response", None)):
+        for attribute in ("status_code", "status"):
+            status = getattr(holder, attribute, None)
+            if isinstance(status, int) and not isinstance(status, bool):
+                return status
+    return None

@@ -1,0 +1,111 @@
+"""How a worker works."""
+
+import dataclasses
+import os
+import re
+from collections.abc import Mapping
+from datetime import timedelta
+
+from bullpen.errors import BadOption
+from bullpen.job.options import Duration, to_ms
+from bullpen.queue.payload import Codec
+from bullpen.scheduling.backoff import CustomBackoff
+from bullpen.stores.base import CrashLimits
+
+DEFAULT_CONCURRENCY = 5
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class RetryPolicy:
+    """Which errors are worth another attempt; unknown ones are.
+
+    In this order: `Unrecoverable` never; an error with a boolean `retryable` as it says; the
+    types and codes named here never; an HTTP status of 4xx never, but 408, 425 and 429.
+    """
+
+    never: tuple[type[BaseException], ...] = ()
+    """Error types that no further attempt can mend."""
+    never_codes: frozenset[str | int] = frozenset()
+    """Values of an error's `code` that no further attempt can mend."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerOptions:
+    name: str = ""
+    """Unique among all workers; made from host, process and a number if empty."""
+    concurrency: int | Mapping[str, int] | None = None
+    """Slots: for each queue, or by queue. Else `BULLPEN_CONCURRENCY_<QUEUE>`, else 5."""
+    lease: Duration = 30
+    """How long a dead worker's job stays unclaimed. Renewed at a third of this."""
+    timeout: Duration = 300
+    """The longest an attempt may run, for jobs that do not say themselves."""
+    timeout_grace: Duration = 5
+    """How long past its timeout a handler may take to give way before its process is replaced."""
+    grace: Duration = 30
+    """How long running jobs may go on after the worker was told to stop."""
+    max_stalled: int = 2
+    """How often a job may lose its worker before it fails; apart from its attempts."""
+    crash_limits: CrashLimits | None = None
+    """The same for each kind of crash, instead of `max_stalled`."""
+    backoffs: Mapping[str, CustomBackoff] = dataclasses.field(default_factory=dict)
+    """Functions for `custom` backoffs, by name."""
+    retry_policy: RetryPolicy = RetryPolicy()
+    """Which errors are worth another attempt."""
+    unhandled_delay: Duration = 60
+    """How long a job that no handler is named for stays parked before it is offered again."""
+    max_jobs: int | None = None
+    """Recycle: after that many jobs the process drains and is replaced."""
+    max_memory_mb: int | None = None
+    """Recycle: above that resident size the process drains and is replaced."""
+    block_warning: Duration = 1
+    """A handler that holds the event loop for longer is named in its job's log."""
+    codec: Codec | None = None
+    """For data and results, as given to the queue."""
+
+    def __post_init__(self) -> None:
+        for field in ("lease", "timeout", "timeout_grace", "block_warning", "unhandled_delay"):
+            if to_ms(field, getattr(self, field)) == 0:
+                raise BadOption(f"{field}: must be more than 0")
+        to_ms("grace", self.grace)
+        if isinstance(self.concurrency, int):
+            _positive("concurrency", self.concurrency)
+        for field in ("max_jobs", "max_memory_mb"):
+            if getattr(self, field) is not None:
+                _positive(field, getattr(self, field))
+        if self.max_stalled < 0:
+            raise BadOption(f"max_stalled: 0 or more, not {self.max_stalled}")
+
+    @property
+    def lease_ms(self) -> int:
+        return to_ms("lease", self.lease)
+
+    @property
+    def limits(self) -> CrashLimits:
+        if self.crash_limits is not None:
+            return self.crash_limits
+        n = self.max_stalled
+        return CrashLimits(killed=n, out_of_memory=n, lost_heartbeat=n, total=n)
+
+    def slots(self, queue: str) -> int:
+        """How many jobs of the queue may run at once."""
+        if isinstance(self.concurrency, int):
+            return self.concurrency
+        if self.concurrency is not None and queue in self.concurrency:
+            return _positive(f"concurrency[{queue!r}]", self.concurrency[queue])
+        variable = "BULLPEN_CONCURRENCY_" + re.sub(r"[^A-Za-z0-9]", "_", queue).upper()
+        text = os.environ.get(variable)
+        if text is None:
+            return DEFAULT_CONCURRENCY
+        if not text.strip().isdecimal() or int(text) < 1:
+            raise BadOption(f"{variable}: a whole number of 1 or more, not {text!r}")
+        return int(text)
+
+
+def seconds(duration: Duration) -> float:
+    return duration.total_seconds() if isinstance(duration, timedelta) else float(duration)
+
+
+def _positive(option: str, value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise BadOption(f"{option}: a whole number of 1 or more, not {value!r}")
+    return value

@@ -1,0 +1,37 @@
+"""One supervised worker process: `python -m bullpen.worker.process module:make_worker`."""
+
+import asyncio
+import dataclasses
+import logging
+import os
+import sys
+
+from bullpen.worker.supervisor import NAME, make_worker_from
+from bullpen.worker.worker import EXIT_REPLACE, Ended
+
+
+async def _main(factory: str) -> int:
+    worker = make_worker_from(factory)
+    if name := os.environ.get(NAME):
+        worker.options = dataclasses.replace(worker.options, name=name)
+        worker.name = name
+    return EXIT_REPLACE if await worker.run(signals=True) == Ended.RECYCLED else 0
+
+
+def main() -> None:
+    try:
+        import uvloop
+    except ImportError:
+        runner = asyncio.Runner()
+    else:
+        runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
+    code = runner.run(_main(sys.argv[1]))
+    # Handlers that were handed back may still run in threads: they must not keep the process.
+    logging.shutdown()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+if __name__ == "__main__":
+    main()

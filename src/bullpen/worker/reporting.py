@@ -1,0 +1,73 @@
+"""A running job's words on their way to the store: gathered, sent in batches, flushed before the verdict."""
+
+import asyncio
+import logging
+import threading
+from typing import Any
+
+from bullpen.errors import BullpenError
+from bullpen.job.record import JobRef
+from bullpen.job.spec import NewJob
+from bullpen.queue.payload import to_bytes
+from bullpen.stores.base import Store
+
+_SEND_AFTER_S = 0.1
+
+logger = logging.getLogger("bullpen.worker")
+
+
+class StoreReporter:
+    """Takes words from any thread; sends them from the worker's event loop."""
+
+    def __init__(self, store: Store, ref: JobRef, loop: asyncio.AbstractEventLoop) -> None:
+        self.follow_ups: list[NewJob] = []
+        self._store = store
+        self._ref = ref
+        self._loop = loop
+        self._guard = threading.Lock()
+        self._lines: list[str] = []
+        self._progress: bytes | None = None
+        self._due = False
+        self._sending: asyncio.Task[None] | None = None
+
+    def log(self, line: str) -> None:
+        with self._guard:
+            self._lines.append(str(line))
+        self._send_soon()
+
+    def progress(self, value: Any) -> None:
+        encoded = to_bytes(value, what="progress")
+        with self._guard:
+            self._progress = encoded
+        self._send_soon()
+
+    def then(self, job: NewJob) -> None:
+        self.follow_ups.append(job)
+
+    async def flush(self) -> None:
+        """Send what is there; a store that refuses costs the words, not the job."""
+        if self._sending is not None:
+            await self._sending
+        await self._send()
+
+    def _send_soon(self) -> None:
+        if not self._due:
+            self._due = True
+            self._loop.call_soon_threadsafe(self._loop.call_later, _SEND_AFTER_S, self._start_sending)
+
+    def _start_sending(self) -> None:
+        # Owned by this reporter: `flush` awaits it before the job is settled.
+        self._sending = self._loop.create_task(self._send())
+
+    async def _send(self) -> None:
+        self._due = False
+        with self._guard:
+            lines, self._lines = self._lines, []
+            progress, self._progress = self._progress, None
+        try:
+            if lines:
+                await self._store.add_log(self._ref, lines)
+            if progress is not None:
+                await self._store.set_progress(self._ref, progress)
+        except BullpenError as error:
+            logger.warning("words of job %s were lost: %s", self._ref, error)

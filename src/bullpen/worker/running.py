@@ -1,0 +1,82 @@
+"""One activation of a job on this worker, from claim to verdict."""
+
+import asyncio
+from collections.abc import Iterable
+from enum import StrEnum
+
+import msgspec
+
+from bullpen.job.record import ClaimedJob, JobRecord, Lease
+from bullpen.worker.context import Context
+from bullpen.worker.handlers import Handler, Mode
+
+
+class StopCause(StrEnum):
+    CANCELLED = "cancelled"
+    TIMED_OUT = "timed out"
+    SHUTDOWN = "worker stops"
+    LEASE_LOST = "lease lost"
+
+
+class Stop(msgspec.Struct, frozen=True):
+    cause: StopCause
+    reason: str = ""
+
+
+class Run:
+    """Owned by the worker's event loop; the lease thread reads it and may set `over`."""
+
+    __slots__ = ("claimed", "context", "deadline_ms", "handler", "over", "stop", "task", "timeout_ms")
+
+    def __init__(
+        self, claimed: ClaimedJob, handler: Handler, context: Context, timeout_ms: int, now_mono_ms: int
+    ) -> None:
+        self.claimed = claimed
+        self.handler = handler
+        self.context = context
+        self.timeout_ms = timeout_ms
+        self.deadline_ms = now_mono_ms + timeout_ms
+        self.task: asyncio.Task[None] | None = None
+        self.stop: Stop | None = None
+        """The first reason to stop; later ones change nothing."""
+        self.over = False
+        """The job was settled without waiting for its handler: whatever that still does is void."""
+
+    @property
+    def job(self) -> JobRecord:
+        return self.claimed.job
+
+    @property
+    def lease(self) -> Lease:
+        return self.claimed.lease
+
+    def ask_to_stop(self, stop: Stop) -> None:
+        """Tell the handler; code at an await and processes are interrupted, threads must look."""
+        if self.stop is not None:
+            return
+        self.stop = stop
+        self.context.mark_cancelled(stop.reason or stop.cause)
+        if self.handler.mode != Mode.THREAD and self.task is not None:
+            self.task.cancel()
+
+
+class LeaseBook:
+    """The leases that this worker holds: kept by the event loop, read by the lease thread."""
+
+    def __init__(self) -> None:
+        self._runs: dict[str, Run] = {}
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    def enter(self, run: Run) -> None:
+        self._runs[run.lease.token] = run
+
+    def strike(self, token: str) -> None:
+        self._runs.pop(token, None)
+
+    def find(self, token: str) -> Run | None:
+        return self._runs.get(token)
+
+    def runs(self) -> Iterable[Run]:
+        return tuple(self._runs.values())

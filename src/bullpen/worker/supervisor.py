@@ -1,0 +1,169 @@
+"""Several worker processes under one roof: started, watched, replaced.
+
+supervisor ──▶ process 1: python -m bullpen.worker.process module:make_worker
+├─▶ process 2 …
+└── on a death: how? killed, out of memory, told to be replaced ──▶ its jobs are
+handed back with that reason, another process takes its place
+"""
+
+import asyncio
+import logging
+import os
+import random
+import secrets
+import signal
+import socket
+import sys
+from collections.abc import Callable
+
+from bullpen.errors import BadHandler, BadOption, StoreError
+from bullpen.job.record import CrashKind
+from bullpen.worker.handlers import find_function
+from bullpen.worker.oom import OomWatch
+from bullpen.worker.options import seconds
+from bullpen.worker.worker import EXIT_REPLACE, SUPERVISED, Worker
+
+logger = logging.getLogger("bullpen.supervisor")
+
+NAME = "BULLPEN_WORKER_NAME"
+_FIRST_PAUSE_S = 0.1
+_LONGEST_PAUSE_S = 30.0
+_HEALTHY_AFTER_S = 10.0
+_KILL_AFTER_S = 5.0
+"""How long past a worker's own grace period its process may take to end."""
+
+
+def make_worker_from(path: str) -> Worker:
+    """Call the function behind `module:name`, which must return a Worker."""
+    worker = find_function(path)()  # type: ignore[call-arg]  # a factory, not a handler
+    if not isinstance(worker, Worker):
+        raise BadHandler(f"{path} returned {type(worker).__name__}, not a Worker")
+    return worker
+
+
+class Supervisor:
+    """Keeps a number of worker processes running; each calls the factory for its own worker."""
+
+    def __init__(self, factory: str, *, processes: int = 1) -> None:
+        if isinstance(processes, bool) or not isinstance(processes, int) or processes < 1:
+            raise BadOption(f"processes: a whole number of 1 or more, not {processes!r}")
+        self._factory = factory
+        self._processes = processes
+        # Made here only to know its store, its limits and its grace; it never runs in this process.
+        self._sample = make_worker_from(factory)
+        self._limits = self._sample.options.limits
+        self._grace_s = seconds(self._sample.options.grace)
+        self._store = self._sample.store.another()
+        self._stopping = asyncio.Event()
+        self._oom = OomWatch()
+        self.running: dict[str, asyncio.subprocess.Process] = {}
+        """The processes that live now, by worker name."""
+        self.replaced = 0
+
+    async def run(self, *, signals: bool = False) -> None:
+        """Until told to stop and every process has ended."""
+        loop = asyncio.get_running_loop()
+        if signals:
+            for number in (signal.SIGTERM, signal.SIGINT):
+                loop.add_signal_handler(number, self._on_signal)
+        await self._store.open()
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                for _ in range(self._processes):
+                    tasks.create_task(self._keep_one())
+        finally:
+            await self._store.close()
+            if signals:
+                for number in (signal.SIGTERM, signal.SIGINT):
+                    loop.remove_signal_handler(number)
+
+    def stop(self) -> None:
+        """Tell every process to stop as a worker does: finish, or hand back."""
+        self._stopping.set()
+        self._signal_all(signal.SIGTERM)
+
+    def _on_signal(self) -> None:
+        # The second signal is passed on too: it hurries the workers.
+        self._stopping.set()
+        self._signal_all(signal.SIGTERM)
+
+    def _signal_all(self, number: signal.Signals) -> None:
+        for process in self.running.values():
+            if process.returncode is None:
+                process.send_signal(number)
+
+    async def _keep_one(self) -> None:
+        """One place: a process in it at all times, with pauses if they die young."""
+        pause_s = _FIRST_PAUSE_S
+        loop = asyncio.get_running_loop()
+        while not self._stopping.is_set():
+            name = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
+            born = loop.time()
+            code = await self._live_and_die(name)
+            if code not in (0, EXIT_REPLACE):
+                await self._report(name, code)
+            if self._stopping.is_set():
+                return
+            self.replaced += 1
+            if code == EXIT_REPLACE or loop.time() - born > _HEALTHY_AFTER_S:
+                pause_s = _FIRST_PAUSE_S
+                continue
+            await self._pause(pause_s * random.uniform(0.5, 1))  # noqa: S311 - to spread, not to hide
+            pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)
+
+    async def _live_and_die(self, name: str) -> int:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "bullpen.worker.process",
+            self._factory,
+            env={
+                **os.environ,
+                SUPERVISED: "1",
+                NAME: name,
+                "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+            },
+        )
+        self.running[name] = process
+        if self._stopping.is_set():
+            process.send_signal(signal.SIGTERM)
+        try:
+            return await self._wait(process)
+        finally:
+            del self.running[name]
+
+    async def _wait(self, process: asyncio.subprocess.Process) -> int:
+        """Its exit code; a process that outlasts its own grace period after a stop is killed."""
+        ended = asyncio.create_task(process.wait())
+        stopping = asyncio.create_task(self._stopping.wait())
+        await asyncio.wait([ended, stopping], return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+        done, _ = await asyncio.wait([ended], timeout=self._grace_s + _KILL_AFTER_S)
+        if not done:
+            process.kill()
+        return await ended
+
+    async def _report(self, name: str, code: int) -> None:
+        """A process died unasked: its jobs are handed back now, with the reason."""
+        kind = CrashKind.OUT_OF_MEMORY if code == -signal.SIGKILL and self._oom.happened() else CrashKind.KILLED
+        logger.error("worker %s ended unasked (code %s): %s", name, code, kind)
+        try:
+            await self._store.report_crash(name, kind, limits=self._limits)
+        except StoreError as error:
+            logger.warning("could not report that; its leases will run out: %s", error)
+
+    async def _pause(self, pause_s: float) -> None:
+        try:
+            async with asyncio.timeout(pause_s):
+                await self._stopping.wait()
+        except TimeoutError:
+            pass
+
+
+def run_supervised(factory: str, processes: int, *, run: Callable[..., object] = asyncio.run) -> None:
+    """Supervise until a signal says to stop; the process's own main."""
+
+    async def main() -> None:
+        await Supervisor(factory, processes=processes).run(signals=True)
+
+    run(main())

@@ -1,0 +1,271 @@
+"""The worker: claims jobs of its queues, runs them, settles them, and stops without losing any.
+
+    run()  open ─▶ lease thread ─▶ exchanger ◀─▶ executor … told to stop ─▶ drain ─▶ close
+
+Stop order: fetching, then jobs, then leases, then the store.
+"""
+
+import asyncio
+import logging
+import os
+import secrets
+import signal
+import socket
+from collections.abc import Callable
+from enum import StrEnum
+
+from bullpen.clock import SYSTEM_CLOCK, Clock
+from bullpen.job.record import ClaimedJob, CrashKind
+from bullpen.job.verdicts import Released, Verdict
+from bullpen.stores.base import Store, WorkerInfo, WorkerState
+from bullpen.worker.exchanger import Exchanger
+from bullpen.worker.executor import Executor
+from bullpen.worker.handlers import Handlers, Registry
+from bullpen.worker.leases import LeaseKeeper
+from bullpen.worker.options import WorkerOptions, seconds
+from bullpen.worker.running import LeaseBook, Run, Stop, StopCause
+from bullpen.worker.watchdog import Pulse
+
+logger = logging.getLogger("bullpen.worker")
+
+SUPERVISED = "BULLPEN_SUPERVISED"
+"""Set in processes that a supervisor replaces when they end."""
+EXIT_REPLACE = 75
+"""The exit code of a process that wants to be replaced."""
+_GIVE_WAY_S = 2.0
+
+
+class Ended(StrEnum):
+    """Why `run` returned."""
+
+    STOPPED = "stopped"
+    RECYCLED = "recycled"
+
+
+class Worker:
+    """Runs the jobs of one or more queues in this process.
+
+    worker = Worker(store, {"mail": send_mail}, WorkerOptions(concurrency=20))
+    await worker.run()                    # until worker.stop(), or a signal if asked to listen
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        handlers: Handlers,
+        options: WorkerOptions | None = None,
+        *,
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
+        self.options = options or WorkerOptions()
+        self.store = store
+        self.name = self.options.name or _unique_name()
+        self._clock = clock
+        self._registry = Registry(handlers)
+        self._slots = {queue: self.options.slots(queue) for queue in self._registry.queues}
+        self._book = LeaseBook()
+        self._running: set[Run] = set()
+        self._state = WorkerState.INITIALIZING
+        self._started_ms = 0
+        self._finished = 0
+        self._ended = Ended.STOPPED
+        self._grace_s = seconds(self.options.grace)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._told_to_stop = asyncio.Event()
+        self._in_a_hurry = asyncio.Event()
+        self._all_quiet = asyncio.Event()
+
+    @property
+    def state(self) -> WorkerState:
+        return WorkerState.PROCESSING if self._state == WorkerState.READY and self._running else self._state
+
+    # ── for its owner ────────────────────────────────────────────────────────────────────
+
+    async def run(self, *, signals: bool = False) -> Ended:
+        """Work until told to stop; with `signals`, SIGTERM and SIGINT say so, a second one hurries."""
+        self._loop = asyncio.get_running_loop()
+        self._started_ms = self._clock.now_ms()
+        store = self.store.another()
+        await store.open()
+        self._executor = Executor(store, self._registry, self.options, self._clock)
+        self._exchanger = Exchanger(store, self._slots, self.name, self.options, self._book, self._start)
+        pulse = Pulse(self._clock)
+        leases = LeaseKeeper(
+            self.store.another(), self._registry.queues, self.options, self._clock, self._book, pulse, self
+        )
+        try:
+            await asyncio.to_thread(leases.start)
+            with _listening(self._loop, self._on_signal if signals else None):
+                await self._work()
+        finally:
+            self._state = WorkerState.STOPPED
+            await asyncio.to_thread(leases.stop)
+            pulse.stop()
+            await self._executor.close()
+            await store.close()
+        return self._ended
+
+    def stop(self, *, grace: float | None = None) -> None:
+        """Claim no more, finish what runs within the grace period, hand back the rest."""
+        if grace is not None:
+            self._grace_s = grace
+        self._told_to_stop.set()
+
+    def stop_now(self) -> None:
+        """Hand back what runs, at once."""
+        self._told_to_stop.set()
+        self._in_a_hurry.set()
+
+    def pause(self) -> None:
+        """Claim no more for now; only this worker, unlike a queue's pause."""
+        self._exchanger.stop_fetching()
+
+    def resume(self) -> None:
+        self._exchanger.resume_fetching()
+
+    # ── the course of work ───────────────────────────────────────────────────────────────
+
+    async def _work(self) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._exchanger.run(), name="exchanger")
+            self._state = WorkerState.READY
+            logger.info("worker %s serves %s", self.name, self._slots)
+            await self._told_to_stop.wait()
+            self._state = WorkerState.DRAINING
+            self._exchanger.stop_fetching()
+            await self._drain()
+            self._exchanger.close()
+
+    async def _drain(self) -> None:
+        """Let jobs finish, then ask them to stop, then hand back what does not."""
+        await self._quiet_within(self._grace_s, unless=self._in_a_hurry)
+        for run in tuple(self._running):
+            run.ask_to_stop(Stop(StopCause.SHUTDOWN))
+        if any(run.stop is None or run.handler.mode != "thread" for run in self._running):
+            await self._quiet_within(_GIVE_WAY_S)
+        for run in tuple(self._running):
+            if not run.over:
+                run.over = True
+                self._exchanger.send(run.claimed, Released(CrashKind.DEPLOY))
+
+    async def _quiet_within(self, limit_s: float, unless: asyncio.Event | None = None) -> None:
+        if not self._running:
+            return
+        self._all_quiet.clear()
+        waits = [asyncio.create_task(self._all_quiet.wait())]
+        if unless is not None:
+            waits.append(asyncio.create_task(unless.wait()))
+        await asyncio.wait(waits, timeout=limit_s, return_when=asyncio.FIRST_COMPLETED)
+        for wait in waits:
+            wait.cancel()
+
+    def _start(self, claimed: ClaimedJob) -> None:
+        """A job was claimed: run it, or say at once why not."""
+        if self._told_to_stop.is_set():
+            # It came with the last trip before the stop.
+            self._exchanger.send(claimed, Released())
+            return
+        run = self._executor.prepare(claimed)
+        if not isinstance(run, Run):
+            self._exchanger.send(claimed, run)
+            return
+        self._book.enter(run)
+        self._running.add(run)
+        self._exchanger.take_slot(claimed.job.queue)
+        # Owned by this worker through `_running`; it reports to `_on_verdict` whatever happens.
+        run.task = asyncio.create_task(self._executor.perform(run, self._on_verdict))
+
+    def _on_verdict(self, run: Run, verdict: Verdict | None) -> None:
+        self._running.discard(run)
+        self._exchanger.free_slot(run.job.queue)
+        if verdict is None:
+            self._book.strike(run.lease.token)
+        else:
+            self._exchanger.send(run.claimed, verdict)
+        self._finished += 1
+        if self.options.max_jobs is not None and self._finished >= self.options.max_jobs:
+            self._recycle(f"{self._finished} jobs done")
+        if not self._running:
+            self._all_quiet.set()
+
+    def _recycle(self, why: str) -> None:
+        if not self._told_to_stop.is_set():
+            logger.info("worker %s is to be replaced: %s", self.name, why)
+            self._ended = Ended.RECYCLED
+            self.stop()
+
+    def _stop_run(self, token: str, stop: Stop) -> None:
+        run = self._book.find(token)
+        if run is not None:
+            run.ask_to_stop(stop)
+
+    def _on_signal(self) -> None:
+        if self._told_to_stop.is_set():
+            self.stop_now()
+        else:
+            self.stop()
+
+    # ── asked by the lease thread ────────────────────────────────────────────────────────
+
+    def info(self) -> WorkerInfo:
+        runs = tuple(self._book.runs())
+        return WorkerInfo(
+            name=self.name,
+            state=self.state,
+            queues=self._slots,
+            host=socket.gethostname(),
+            pid=os.getpid(),
+            started_ms=self._started_ms,
+            running=tuple(run.job.ref for run in runs if not run.over),
+            stuck=tuple(run.job.ref for run in runs if run.over or _ignores_stop(run)),
+            jobs_done=self._finished,
+        )
+
+    def ask_to_stop(self, token: str, stop: Stop) -> None:
+        self._call(lambda: self._stop_run(token, stop))
+
+    def recycle(self, why: str) -> None:
+        self._call(lambda: self._recycle(why))
+
+    def gave_up(self, run: Run) -> None:
+        if os.environ.get(SUPERVISED):
+            self.recycle(f"job {run.job.ref} does not give way")
+
+    def replace_process(self) -> bool:
+        if not os.environ.get(SUPERVISED):
+            return False
+        logging.shutdown()
+        os._exit(EXIT_REPLACE)
+
+    def _call(self, action: Callable[[], None]) -> None:
+        assert self._loop is not None
+        try:
+            self._loop.call_soon_threadsafe(action)
+        except RuntimeError:
+            pass  # the loop has ended, and every job with it
+
+
+def _ignores_stop(run: Run) -> bool:
+    return run.stop is not None and run.task is not None and not run.task.done()
+
+
+def _unique_name() -> str:
+    return f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
+
+
+class _listening:  # noqa: N801 - reads as a phrase: with _listening(…)
+    """SIGTERM and SIGINT call back, for the time of a block."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, callback: Callable[[], None] | None) -> None:
+        self._loop = loop
+        self._callback = callback
+
+    def __enter__(self) -> None:
+        if self._callback is not None:
+            for number in (signal.SIGTERM, signal.SIGINT):
+                self._loop.add_signal_handler(number, self._callback)
+
+    def __exit__(self, *_: object) -> None:
+        if self._callback is not None:
+            for number in (signal.SIGTERM, signal.SIGINT):
+                self._loop.remove_signal_handler(number)
