@@ -61,14 +61,15 @@ class RedisHarness:
 
     async def crash(self, store: Store) -> None:
         assert isinstance(store, RedisStore)
-        self._stores.remove(store)
         client, store._connection._client = store._connection._client, None
-        assert client is not None
-        await client.connection_pool.disconnect(inuse_connections=True)
+        if client is not None:
+            await client.connection_pool.disconnect(inuse_connections=True)
 
     async def check(self) -> None:
         """Every job is in exactly one place, every place holds jobs only, every lock an active one."""
-        jobs, places, locks = defaultdict(set), defaultdict(Counter), defaultdict(set)  # type: ignore[var-annotated]
+        jobs: defaultdict[str, set[str]] = defaultdict(set)
+        places: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        locks: defaultdict[str, set[str]] = defaultdict(set)
         for key in await self.keys():
             queue, _, rest = key.removeprefix(f"{self.prefix}:").partition(":")
             if not queue:

@@ -64,19 +64,24 @@ class Executor:
         report(run, None if run.over else verdict)
 
     async def _attempt(self, run: Run) -> Verdict | None:
+        reporter = _reporter(run)
         try:
             value = await self._call(run, run.handler)
-            reporter = _reporter(run)
+            run.has_ended = True
             verdict: Verdict | None = self._completed(value, reporter)
-        except asyncio.CancelledError:
-            if run.stop is None:
+        except asyncio.CancelledError as error:
+            if run.stop is not None:
+                verdict = self._stopped(run, run.stop)
+            elif _is_being_cancelled():
                 raise  # not the job is cancelled, but the worker around it
-            verdict = self._stopped(run, run.stop)
+            else:
+                verdict = self._raised(run, error)  # the handler's own, from something that it cancelled
         except ProcessCrash as crash:
             verdict = self._crashed(run, crash)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a handler raises is its verdict
             verdict = self._raised(run, error)
-        await _reporter(run).flush()
+        run.has_ended = True
+        await reporter.flush()
         return verdict
 
     async def _call(self, run: Run, handler: Handler) -> Any:
@@ -123,6 +128,11 @@ class Executor:
     async def close(self) -> None:
         self._threads.close()
         await self._processes.close()
+
+
+def _is_being_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 def _reporter(run: Run) -> StoreReporter:

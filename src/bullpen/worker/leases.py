@@ -66,6 +66,7 @@ class LeaseKeeper:
         self._charge = charge
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stopping: asyncio.Event | None = None
+        self._beat_now: asyncio.Event | None = None
         self._started = threading.Event()
         self._block: Block | None = None
         self._thread = threading.Thread(target=self._run, name="bullpen-leases", daemon=True)
@@ -74,6 +75,11 @@ class LeaseKeeper:
         """Blocks until the worker is registered: not for the event loop."""
         self._thread.start()
         self._started.wait()
+
+    def beat_soon(self) -> None:
+        """Let the store know of a new state without waiting for the next beat."""
+        if self._loop is not None and self._beat_now is not None:
+            self._loop.call_soon_threadsafe(self._beat_now.set)
 
     def stop(self) -> None:
         """End the thread, with a last beat. Blocks: not for the event loop."""
@@ -96,6 +102,7 @@ class LeaseKeeper:
     async def _live(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._stopping = asyncio.Event()
+        self._beat_now = asyncio.Event()
         await self._store.open()
         try:
             await self._beat_once()
@@ -150,8 +157,14 @@ class LeaseKeeper:
                 await asyncio.sleep(_LOOK_S)
 
     async def _beat(self) -> None:
+        assert self._beat_now is not None
         while True:
-            await asyncio.sleep(_BEAT_MS / 1000)
+            try:
+                async with asyncio.timeout(_BEAT_MS / 1000):
+                    await self._beat_now.wait()
+            except TimeoutError:
+                pass
+            self._beat_now.clear()
             await self._try("beat", self._beat_once)
 
     async def _beat_once(self) -> None:

@@ -1,21 +1,17 @@
 """One supervised worker process: `python -m bullpen.worker.process module:make_worker`."""
 
 import asyncio
-import dataclasses
 import logging
 import os
 import sys
 
-from bullpen.worker.supervisor import NAME, make_worker_from
+from bullpen.worker.supervisor import make_worker_from
 from bullpen.worker.worker import EXIT_REPLACE, Ended
 
 
 async def _main(factory: str) -> int:
-    worker = make_worker_from(factory)
-    if name := os.environ.get(NAME):
-        worker.options = dataclasses.replace(worker.options, name=name)
-        worker.name = name
-    return EXIT_REPLACE if await worker.run(signals=True) == Ended.RECYCLED else 0
+    ended = await make_worker_from(factory).run(signals=True)
+    return EXIT_REPLACE if ended == Ended.RECYCLED else 0
 
 
 def main() -> None:

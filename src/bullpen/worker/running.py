@@ -26,7 +26,7 @@ class Stop(msgspec.Struct, frozen=True):
 class Run:
     """Owned by the worker's event loop; the lease thread reads it and may set `over`."""
 
-    __slots__ = ("claimed", "context", "deadline_ms", "handler", "over", "stop", "task", "timeout_ms")
+    __slots__ = ("claimed", "context", "deadline_ms", "handler", "has_ended", "over", "stop", "task", "timeout_ms")
 
     def __init__(
         self, claimed: ClaimedJob, handler: Handler, context: Context, timeout_ms: int, now_mono_ms: int
@@ -39,6 +39,8 @@ class Run:
         self.task: asyncio.Task[None] | None = None
         self.stop: Stop | None = None
         """The first reason to stop; later ones change nothing."""
+        self.has_ended = False
+        """The handler is through; only its verdict is on its way, which nothing may interrupt."""
         self.over = False
         """The job was settled without waiting for its handler: whatever that still does is void."""
 
@@ -52,7 +54,7 @@ class Run:
 
     def ask_to_stop(self, stop: Stop) -> None:
         """Tell the handler; code at an await and processes are interrupted, threads must look."""
-        if self.stop is not None:
+        if self.stop is not None or self.has_ended:
             return
         self.stop = stop
         self.context.mark_cancelled(stop.reason or stop.cause)

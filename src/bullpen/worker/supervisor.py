@@ -14,18 +14,16 @@ import secrets
 import signal
 import socket
 import sys
-from collections.abc import Callable
 
 from bullpen.errors import BadHandler, BadOption, StoreError
 from bullpen.job.record import CrashKind
 from bullpen.worker.handlers import find_function
 from bullpen.worker.oom import OomWatch
 from bullpen.worker.options import seconds
-from bullpen.worker.worker import EXIT_REPLACE, SUPERVISED, Worker
+from bullpen.worker.worker import EXIT_REPLACE, NAME, SUPERVISED, Worker
 
 logger = logging.getLogger("bullpen.supervisor")
 
-NAME = "BULLPEN_WORKER_NAME"
 _FIRST_PAUSE_S = 0.1
 _LONGEST_PAUSE_S = 30.0
 _HEALTHY_AFTER_S = 10.0
@@ -100,7 +98,9 @@ class Supervisor:
             name = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
             born = loop.time()
             code = await self._live_and_die(name)
-            if code not in (0, EXIT_REPLACE):
+            # Told to stop before it could listen to signals, a process ends by ours; it had no job yet.
+            asked = code in (0, EXIT_REPLACE) or (self._stopping.is_set() and code == -signal.SIGTERM)
+            if not asked:
                 await self._report(name, code)
             if self._stopping.is_set():
                 return
@@ -158,12 +158,3 @@ class Supervisor:
                 await self._stopping.wait()
         except TimeoutError:
             pass
-
-
-def run_supervised(factory: str, processes: int, *, run: Callable[..., object] = asyncio.run) -> None:
-    """Supervise until a signal says to stop; the process's own main."""
-
-    async def main() -> None:
-        await Supervisor(factory, processes=processes).run(signals=True)
-
-    run(main())

@@ -15,8 +15,9 @@ from collections.abc import Callable
 from enum import StrEnum
 
 from bullpen.clock import SYSTEM_CLOCK, Clock
+from bullpen.errors import StoreError
 from bullpen.job.record import ClaimedJob, CrashKind
-from bullpen.job.verdicts import Released, Verdict
+from bullpen.job.verdicts import Released, Settlement, Verdict
 from bullpen.stores.base import Store, WorkerInfo, WorkerState
 from bullpen.worker.exchanger import Exchanger
 from bullpen.worker.executor import Executor
@@ -30,9 +31,13 @@ logger = logging.getLogger("bullpen.worker")
 
 SUPERVISED = "BULLPEN_SUPERVISED"
 """Set in processes that a supervisor replaces when they end."""
+NAME = "BULLPEN_WORKER_NAME"
+"""The name that a supervisor knows this process's worker by."""
 EXIT_REPLACE = 75
 """The exit code of a process that wants to be replaced."""
 _GIVE_WAY_S = 2.0
+_LAST_TRIPS_S = 10.0
+"""How long the last verdicts may take to reach a store that is away."""
 
 
 class Ended(StrEnum):
@@ -59,7 +64,7 @@ class Worker:
     ) -> None:
         self.options = options or WorkerOptions()
         self.store = store
-        self.name = self.options.name or _unique_name()
+        self.name = self.options.name or os.environ.get(NAME) or _unique_name()
         self._clock = clock
         self._registry = Registry(handlers)
         self._slots = {queue: self.options.slots(queue) for queue in self._registry.queues}
@@ -70,6 +75,10 @@ class Worker:
         self._finished = 0
         self._ended = Ended.STOPPED
         self._grace_s = seconds(self.options.grace)
+        self._store = store.another()
+        self._executor = Executor(self._store, self._registry, self.options, self._clock)
+        self._exchanger = Exchanger(self._store, self._slots, self.name, self.options, self._book, self._start)
+        self._leases: LeaseKeeper | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._told_to_stop = asyncio.Event()
         self._in_a_hurry = asyncio.Event()
@@ -85,24 +94,22 @@ class Worker:
         """Work until told to stop; with `signals`, SIGTERM and SIGINT say so, a second one hurries."""
         self._loop = asyncio.get_running_loop()
         self._started_ms = self._clock.now_ms()
-        store = self.store.another()
-        await store.open()
-        self._executor = Executor(store, self._registry, self.options, self._clock)
-        self._exchanger = Exchanger(store, self._slots, self.name, self.options, self._book, self._start)
+        await self._store.open()
         pulse = Pulse(self._clock)
-        leases = LeaseKeeper(
+        self._leases = LeaseKeeper(
             self.store.another(), self._registry.queues, self.options, self._clock, self._book, pulse, self
         )
-        try:
-            await asyncio.to_thread(leases.start)
-            with _listening(self._loop, self._on_signal if signals else None):
+        with _listening(self._loop, self._on_signal if signals else None):
+            try:
+                await asyncio.to_thread(self._leases.start)
                 await self._work()
-        finally:
-            self._state = WorkerState.STOPPED
-            await asyncio.to_thread(leases.stop)
-            pulse.stop()
-            await self._executor.close()
-            await store.close()
+            finally:
+                self._state = WorkerState.STOPPED
+                await self._hand_back_the_rest()
+                await asyncio.to_thread(self._leases.stop)
+                pulse.stop()
+                await self._executor.close()
+                await self._store.close()
         return self._ended
 
     def stop(self, *, grace: float | None = None) -> None:
@@ -127,37 +134,57 @@ class Worker:
 
     async def _work(self) -> None:
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._exchanger.run(), name="exchanger")
-            self._state = WorkerState.READY
+            trips = tasks.create_task(self._exchanger.run(), name="exchanger")
+            self._enter(WorkerState.READY)
             logger.info("worker %s serves %s", self.name, self._slots)
             await self._told_to_stop.wait()
-            self._state = WorkerState.DRAINING
+            self._enter(WorkerState.DRAINING)
             self._exchanger.stop_fetching()
             await self._drain()
             self._exchanger.close()
+            await asyncio.wait([trips], timeout=_LAST_TRIPS_S)
+            trips.cancel()
+
+    def _enter(self, state: WorkerState) -> None:
+        self._state = state
+        assert self._leases is not None
+        self._leases.beat_soon()
 
     async def _drain(self) -> None:
         """Let jobs finish, then ask them to stop, then hand back what does not."""
         await self._quiet_within(self._grace_s, unless=self._in_a_hurry)
-        for run in tuple(self._running):
+        for run in self._unfinished():
             run.ask_to_stop(Stop(StopCause.SHUTDOWN))
-        if any(run.stop is None or run.handler.mode != "thread" for run in self._running):
-            await self._quiet_within(_GIVE_WAY_S)
-        for run in tuple(self._running):
-            if not run.over:
-                run.over = True
-                self._exchanger.send(run.claimed, Released(CrashKind.DEPLOY))
+        await self._quiet_within(_GIVE_WAY_S)
+        for run in self._unfinished():
+            run.over = True
+            self._exchanger.send(run.claimed, Released(CrashKind.DEPLOY))
+
+    def _unfinished(self) -> list[Run]:
+        return [run for run in self._running if not run.over]
 
     async def _quiet_within(self, limit_s: float, unless: asyncio.Event | None = None) -> None:
-        if not self._running:
-            return
+        """Wait until nothing runs, but no longer than that."""
         self._all_quiet.clear()
-        waits = [asyncio.create_task(self._all_quiet.wait())]
-        if unless is not None:
-            waits.append(asyncio.create_task(unless.wait()))
+        if not self._unfinished():
+            return
+        waits = [asyncio.create_task(event.wait()) for event in (self._all_quiet, unless) if event is not None]
         await asyncio.wait(waits, timeout=limit_s, return_when=asyncio.FIRST_COMPLETED)
         for wait in waits:
             wait.cancel()
+
+    async def _hand_back_the_rest(self) -> None:
+        """What is still held when work ended otherwise than by a stop, or while the store was away."""
+        for run in self._running:
+            if run.task is not None:
+                run.task.cancel()
+        held = [Settlement(run.lease, Released(CrashKind.DEPLOY)) for run in self._book.runs() if not run.over]
+        if not held:
+            return
+        try:
+            await self._store.settle(held, request=f"{self.name} ends {self._started_ms}")
+        except StoreError as error:
+            logger.error("%s jobs could not be handed back; their leases will run out: %s", len(held), error)
 
     def _start(self, claimed: ClaimedJob) -> None:
         """A job was claimed: run it, or say at once why not."""
@@ -185,7 +212,7 @@ class Worker:
         self._finished += 1
         if self.options.max_jobs is not None and self._finished >= self.options.max_jobs:
             self._recycle(f"{self._finished} jobs done")
-        if not self._running:
+        if not self._unfinished():
             self._all_quiet.set()
 
     def _recycle(self, why: str) -> None:

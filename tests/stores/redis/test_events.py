@@ -8,6 +8,7 @@ from tests.support.redis_harness import RedisHarness
 from bullpen.errors import BadOption
 from bullpen.job.events import EventKind
 from bullpen.job.spec import NewJob
+from bullpen.stores.base import FROM_START
 from bullpen.stores.redis import RedisStore
 
 
@@ -50,6 +51,16 @@ async def test_a_gap_is_told_exactly(harness: RedisHarness, store: RedisStore) -
     behind = await store.events("mail", after=events[0].cursor, limit=9, timeout_ms=0)
     assert (behind.gap, behind.events) == (True, events[2:])
     assert (await store.events("mail", after=start, limit=9, timeout_ms=0)).gap
+
+
+async def test_reading_from_the_start_has_no_gap(harness: RedisHarness, store: RedisStore) -> None:
+    """The start is the oldest event that is kept, whatever was dropped before it."""
+    await store.add([NewJob("mail", "a"), NewJob("mail", "b")], request="r1")
+    await harness.raw.xtrim(f"{harness.prefix}:mail:events", maxlen=1, approximate=False)
+    page = await store.events("mail", after=FROM_START, limit=9, timeout_ms=0)
+    assert [(event.kind, event.job_id) for event in page.events] == [(EventKind.WAITING, "2")]
+    assert not page.gap
+    assert not (await store.events("mail", after=page.cursor, limit=9, timeout_ms=0)).gap
 
 
 async def test_entries_of_others_are_passed_over(harness: RedisHarness, store: RedisStore) -> None:

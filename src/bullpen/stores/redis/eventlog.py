@@ -13,7 +13,7 @@ import msgspec
 
 from bullpen.errors import BadOption
 from bullpen.job.events import Event
-from bullpen.stores.base import EventPage
+from bullpen.stores.base import FROM_START, EventPage
 from bullpen.stores.redis.connection import LONGEST_BLOCK_MS, Connection
 from bullpen.stores.redis.keys import NO_CURSOR
 from bullpen.stores.redis.reading import read_event
@@ -41,7 +41,7 @@ async def read_events(connection: Connection, stream: str, after: str | None, li
         return await _end_of_log(connection, stream)
     loop = asyncio.get_running_loop()
     deadline = loop.time() + timeout_ms / 1000
-    cursor = Cursor.parse(after)
+    cursor = None if after == FROM_START else Cursor.parse(after)
     while True:
         page = await _read_page(connection, stream, cursor, limit)
         left_ms = (deadline - loop.time()) * 1000
@@ -58,12 +58,16 @@ async def _end_of_log(connection: Connection, stream: str) -> EventPage:
     return EventPage((), str(Cursor(last_id.decode(), logged)))
 
 
-async def _read_page(connection: Connection, stream: str, cursor: Cursor, limit: int) -> EventPage:
-    entries, logged, left, _ = await connection.run(EVENTS, stream, cursor.entry_id, str(limit))
+async def _read_page(connection: Connection, stream: str, cursor: Cursor | None, limit: int) -> EventPage:
+    """The page after the cursor; without one, that of the oldest events."""
+    after = NO_CURSOR if cursor is None else cursor.entry_id
+    entries, logged, left, _ = await connection.run(EVENTS, stream, after, str(limit))
     dropped = logged - left
+    if cursor is None:
+        cursor = Cursor(NO_CURSOR, dropped)
     # A log that has fewer entries than the cursor counts was removed and begun again.
     gap = dropped > cursor.number or logged < cursor.number
-    events, last = _read_entries(entries, cursor, max(dropped, 0) if gap else cursor.number)
+    events, last = _read_entries(entries, cursor, dropped if gap else cursor.number)
     return EventPage(tuple(events), str(last), gap)
 
 
@@ -75,7 +79,3 @@ def _read_entries(entries: Sequence[Sequence[Any]], cursor: Cursor, numbered_fro
         if event is not None:
             events.append(event)
     return events, cursor
-
-
-BEGINNING = str(Cursor(NO_CURSOR, 0))
-"""Read from the first event on."""

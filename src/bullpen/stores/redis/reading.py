@@ -35,14 +35,13 @@ def read_added(answer: Sequence[Sequence[bytes]]) -> list[Added]:
 
 
 def read_exchanged(answer: Sequence[Any], keys: Keys) -> Exchanged:
-    settled, token, due_ms, claimed = answer
-    lease_token = token.decode()
+    settled, due_ms, claimed = answer
     return Exchanged(
         tuple(SettleOutcome(word.decode()) for word in settled),
         Claimed(
             tuple(
-                _read_claimed(JobRef(keys.queue_of(base), job_id.decode()), lease_token, epoch, fields)
-                for base, job_id, epoch, fields in claimed
+                _read_claimed(JobRef(keys.queue_of(base), job_id.decode()), token.decode(), epoch, fields)
+                for base, job_id, token, epoch, fields in claimed
             ),
             due_ms if isinstance(due_ms, int) else None,
         ),

@@ -39,6 +39,8 @@ _SCAN_COUNT = "1000"
 
 class RedisStore(VerbsToCome):
     def __init__(self, url: str, *, prefix: str = "bull", clock: Clock = SYSTEM_CLOCK) -> None:
+        self._url = url
+        self._prefix = prefix
         self._connection = Connection(url)
         self._keys = Keys(prefix)
         self._clock = clock
@@ -54,6 +56,9 @@ class RedisStore(VerbsToCome):
 
     async def close(self) -> None:
         await self._connection.close()
+
+    def another(self) -> "RedisStore":
+        return RedisStore(self._url, prefix=self._prefix, clock=self._clock)
 
     # ── producing and working ────────────────────────────────────────────────────────────
 

@@ -14,6 +14,7 @@ import asyncio
 from collections.abc import Sequence
 
 from bullpen.clock import Clock
+from bullpen.errors import BadOption
 from bullpen.stores.redis.asking import ask_runnable
 from bullpen.stores.redis.connection import LONGEST_BLOCK_MS, Connection
 from bullpen.stores.redis.keys import Keys
@@ -27,7 +28,7 @@ async def wait_for_work(
     connection: Connection, keys: Keys, clock: Clock, queues: Sequence[str], timeout_ms: int
 ) -> bool:
     if not queues:
-        raise ValueError("wait: name at least one queue")
+        raise BadOption("wait: name at least one queue")
     sleep = _Sleep(connection, keys, clock, queues)
     try:
         return await sleep.until_work(timeout_ms)

@@ -79,7 +79,7 @@ class _Batch:
                 job.id,
                 state,
                 spec.priority,
-                -key if spec.lifo else key,
+                -key if spec.lifo and not delayed else key,
                 tx.now_ms,
                 None if delayed else tx.now_ms,
                 due_ms,

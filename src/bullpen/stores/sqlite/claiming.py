@@ -14,6 +14,10 @@ from bullpen.stores.sqlite.settling import end_unstarted
 from bullpen.stores.sqlite.tokens import ClaimToken, lease_token
 from bullpen.stores.sqlite.transaction import Row, Transaction, as_list, counter_of
 
+NEXT_IN_LINE = (
+    f"SELECT {COLUMNS}, job.start_by_ms FROM job JOIN body ON body.key = job.key"
+    f" WHERE job.queue = ? AND job.state = {READY} ORDER BY job.priority, job.position LIMIT ?"
+)
 _PROMOTE_AT_ONCE = 1_000
 """A wave of due jobs is taken in portions, so that no claim waits for all of it."""
 _EXPIRED_AT_ONCE = 1_000
@@ -82,11 +86,7 @@ def _take(tx: Transaction, queue: int, name: str, slots: int, claimant: Claimant
     taken: list[ClaimedJob] = []
     expired = 0
     while len(taken) < slots and expired < _EXPIRED_AT_ONCE:
-        rows = tx.db.execute(
-            f"SELECT {COLUMNS}, job.start_by_ms FROM job JOIN body ON body.key = job.key"
-            f" WHERE job.queue = ? AND job.state = {READY} ORDER BY job.priority, job.position LIMIT ?",
-            (queue, slots - len(taken)),
-        ).fetchall()
+        rows = tx.db.execute(NEXT_IN_LINE, (queue, slots - len(taken))).fetchall()
         if not rows:
             break
         late = [row[0] for row in rows if row[-1] is not None and row[-1] < tx.now_ms]

@@ -31,7 +31,9 @@ _DEBOUNCE = Dedup("subject", ttl_ms=10_000, extend=True, replace=True)
 _KEEP_LAST = Dedup("subject", keep_last_if_active=True)
 
 
-async def _add(store: Store, dedup: Dedup, *, data: bytes = b"{}", delay_ms: int = 0, own_id: str | None = None) -> Added:
+async def _add(
+    store: Store, dedup: Dedup, *, data: bytes = b"{}", delay_ms: int = 0, own_id: str | None = None
+) -> Added:
     spec = JobSpec(dedup=dedup, delay_ms=delay_ms)
     (added,) = await add(store, NewJob(MAIL, "welcome", data, own_id, spec))
     return added

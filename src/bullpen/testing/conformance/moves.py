@@ -68,9 +68,7 @@ async def claim(
     return claimed.jobs
 
 
-async def claim_one(
-    store: Store, queue: str = MAIL, *, worker: str = WORKER, lease_ms: int = LEASE_MS
-) -> ClaimedJob:
+async def claim_one(store: Store, queue: str = MAIL, *, worker: str = WORKER, lease_ms: int = LEASE_MS) -> ClaimedJob:
     (claimed,) = await claim(store, 1, queue, worker=worker, lease_ms=lease_ms)
     return claimed
 
@@ -134,9 +132,7 @@ async def kinds_since(store: Store, cursor: str, queue: str = MAIL) -> list[Even
 # ── at once ──────────────────────────────────────────────────────────────────────────────
 
 
-async def race(
-    first: Awaitable[A], second: Awaitable[B], *, turn: int
-) -> tuple[A | BullpenError, B | BullpenError]:
+async def race(first: Awaitable[A], second: Awaitable[B], *, turn: int) -> tuple[A | BullpenError, B | BullpenError]:
     """Do both at once; the answer of each, or its refusal. On odd turns the second one starts."""
     async with asyncio.timeout(PATIENCE_S), asyncio.TaskGroup() as tasks:
         if turn % 2:

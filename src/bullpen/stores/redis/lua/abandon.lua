@@ -27,10 +27,10 @@ local function hand_back(queue, id, epoch)
 end
 
 local claimed = memory.claimed or {}
-for i = #claimed, 1, -1 do
-  local job = claimed[i]
-  local queue = queue_of(job.base)
-  if is_held(queue, job.id, memory.token, job.epoch) and leave_active(queue, job.id) then
+for place = #claimed, 1, -1 do
+  local job = claimed[place]
+  local queue, token = queue_of(job.base), lease_token(memory.token, place)
+  if is_held(queue, job.id, token, job.epoch) and leave_active(queue, job.id) then
     hand_back(queue, job.id, job.epoch)
   end
 end

@@ -3,36 +3,39 @@
   ARGV 1 msgpack {now, memory_ms, queues = {{base, remembered_ids}, …}, settlements = {{queue, id, token,
          verdict, …}, …}, wants = {{queue, count}, …}, lease = {token, worker, ms}}; `queue` counts from 1
   The same request again gets the first answer, with those of its jobs that are still held under it.
-  Returns {{"settled" | "lease-lost", …}, token, next due ms or "", {{base, id, epoch, record fields}, …}}
+  Returns {{"settled" | "lease-lost", …}, next due ms or "", {{base, id, token, epoch, record fields}, …}}
   Emits completed, failed, retries-exhausted, waiting, delayed, added, active, drained and what add emits ]]
 local memory_key, asked = KEYS[1], cmsgpack.unpack(ARGV[1])
 
+local lease = { token = asked.lease.token, worker = asked.lease.worker, ms = asked.lease.ms, given = 0 }
+
 local function answer(memory, fields_of)
   local claimed = {}
-  for _, job in ipairs(memory.claimed) do
-    local fields = fields_of(job)
-    if #fields > 0 then claimed[#claimed + 1] = { job.base, job.id, job.epoch, fields } end
+  for place, job in ipairs(memory.claimed) do
+    local token = lease_token(memory.token, place)
+    local fields = fields_of(job, token)
+    if #fields > 0 then claimed[#claimed + 1] = { job.base, job.id, token, job.epoch, fields } end
   end
-  return { memory.settled, memory.token, memory.due or "", claimed }
+  return { memory.settled, memory.due or "", claimed }
 end
 
 local remembered = recall(memory_key)
 if remembered and remembered.settled then
-  return answer(remembered, function(job)
-    local is_ours = is_held(open_queue(job.base), job.id, remembered.token, job.epoch)
+  return answer(remembered, function(job, token)
+    local is_ours = is_held(open_queue(job.base), job.id, token, job.epoch)
     return is_ours and redis.call("HGETALL", job.base .. job.id) or {}
   end)
 end
 
 local queues = open_queues(asked.queues)
-local memory = { settled = settle(queues, asked.settlements, asked.now), token = asked.lease.token, claimed = {} }
+local memory = { settled = settle(queues, asked.settlements, asked.now), token = lease.token, claimed = {} }
 local fields = {}
 
 -- A request that was abandoned before it arrived still settles, but nobody is there to run new jobs.
 local wants = remembered and remembered.abandoned and {} or asked.wants
 for _, want in ipairs(wants) do
   local queue = queues[want.queue]
-  local jobs, due = take(queue, want.count, asked.lease, asked.now)
+  local jobs, due = take(queue, want.count, lease, asked.now)
   if due then memory.due = math.min(memory.due or due, due) end
   for _, job in ipairs(jobs) do
     local kept = { base = queue.base, id = job.id, epoch = job.epoch }

@@ -25,6 +25,11 @@ local function put_until(queue, id, due)
   redis.call("ZADD", queue.delayed, score, id)
 end
 
+-- Each job of a claim has a token of its own: the claim's, and the job's place in it.
+local function lease_token(claim_token, place)
+  return claim_token .. ":" .. place
+end
+
 -- Whether a lease still stands. One that ran out does until somebody took the job away: then it is
 -- either no longer active, or active again under a greater epoch.
 local function is_held(queue, id, token, epoch)

@@ -70,8 +70,9 @@ local function activate(queue, id, lease, now)
     return nil
   end
   local epoch = (tonumber(known[FIELD.epoch]) or 0) + 1
+  lease.given = lease.given + 1
   local changes = { FIELD.started, now, FIELD.epoch, epoch, FIELD.worker, lease.worker }
-  redis.call("SET", job_key .. KEY.lock, lease.token, "PX", lease.ms)
+  redis.call("SET", job_key .. KEY.lock, lease_token(lease.token, lease.given), "PX", lease.ms)
   redis.call("HSET", job_key, unpack(changes))
   emit(queue, known[FIELD.tenant], "active", "jobId", id, "prev", "waiting")
   for _, change in ipairs(changes) do fields[#fields + 1] = change end

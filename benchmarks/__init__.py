@@ -1,0 +1,1 @@
+"""Measures Bullpen beside a peer and beside the bare limit: `make bench`."""

@@ -1,0 +1,85 @@
+"""Every example runs as printed: the blocks of a page in order, in a folder of their own.
+
+A block that begins with `# file: name.py` is saved under that name beside the script, for
+the examples that need a module. What a page shows as output (`text`) must be printed.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.docs.pages import ROOT, blocks
+
+_LIMIT_S = 60
+_PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "tutorial").glob("*.md")), *sorted((ROOT / "docs" / "how-to").glob("*.md"))]
+_EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+_FILE_MARK = "# file: "
+
+
+def _name(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def _run(script: Path, folder: Path) -> str:
+    """What the script prints; fails if it fails, or takes too long."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("BULLPEN_")}
+    done = subprocess.run(
+        [sys.executable, str(script)],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=_LIMIT_S,
+        check=False,
+    )
+    assert done.returncode == 0, f"{script.name} ended with {done.returncode}\n{done.stdout}\n{done.stderr}"
+    assert "Traceback" not in done.stderr, done.stderr
+    return done.stdout
+
+
+def _write(page: Path, folder: Path) -> Path | None:
+    """Save the page's files and its script, with each line of the script where it stands in the page."""
+    script: list[str] = []
+    for block in blocks(page):
+        if block.info != "python":
+            continue
+        if block.body.startswith(_FILE_MARK):
+            name = block.body.splitlines()[0].removeprefix(_FILE_MARK)
+            (folder / name).write_text(block.body)
+        else:
+            script.append(block.body)
+    if not script:
+        return None
+    path = folder / "page.py"
+    path.write_text("\n".join(script))
+    return path
+
+
+@pytest.mark.parametrize("page", _PAGES, ids=_name)
+def test_a_page_runs_as_printed(page: Path, tmp_path: Path) -> None:
+    """A reader who copies the blocks of a page gets what the page says."""
+    script = _write(page, tmp_path)
+    assert script is not None, "a page of this kind has at least one example"
+    printed = iter(_run(script, tmp_path).splitlines())
+    for block in blocks(page):
+        if block.info == "text":
+            for line in block.body.splitlines():
+                assert line in printed, f"{page.name} shows this line, which was not printed in its turn: {line}"
+
+
+@pytest.mark.parametrize("page", _PAGES, ids=_name)
+def test_no_block_is_exempt(page: Path) -> None:
+    """A block of Python is marked `python` and nothing else, so that none slips past the run."""
+    odd = [block.info for block in blocks(page) if block.info.startswith("py") and block.info != "python"]
+    bare = [block.body for block in blocks(page) if not block.info]
+    assert not odd
+    assert not bare, "say what a block is: python, text or sh"
+
+
+@pytest.mark.parametrize("example", _EXAMPLES, ids=_name)
+def test_an_example_runs(example: Path, tmp_path: Path) -> None:
+    """Each file of `examples/` runs by itself."""
+    _run(example, tmp_path)

@@ -1,0 +1,57 @@
+"""Worker factories for supervised processes; the file and the fleet's habits come by environment."""
+
+import asyncio
+import os
+import signal
+import time
+
+from bullpen import Context, SqliteStore, Worker, WorkerOptions
+
+
+def store() -> SqliteStore:
+    return SqliteStore(os.environ["FLEET_STORE"])
+
+
+async def quick_or_slow(ctx: Context) -> int:
+    """Quick jobs end when the file they name appears; slow ones never do."""
+    if ctx.data.get("slow"):
+        await asyncio.Event().wait()
+    while not os.path.exists(ctx.data["until"]):  # noqa: PTH110
+        await asyncio.sleep(0.01)
+    return os.getpid()
+
+
+async def misbehave(ctx: Context) -> int:
+    match ctx.data["how"]:
+        case "block for ever":
+            while True:
+                time.sleep(1)
+        case "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        case "wait":
+            await asyncio.Event().wait()
+    return os.getpid()
+
+
+def stubborn_thread(ctx: Context) -> int:
+    if ctx.data["how"] == "never return":
+        while True:
+            time.sleep(1)
+    return os.getpid()
+
+
+def make_worker() -> Worker:
+    options = WorkerOptions(concurrency=20, grace=float(os.environ.get("FLEET_GRACE", "30")))
+    return Worker(store(), {"work": quick_or_slow}, options)
+
+
+def make_misbehaving_worker() -> Worker:
+    options = WorkerOptions(
+        concurrency=2,
+        lease=1,
+        timeout_grace=0.3,
+        max_stalled=int(os.environ.get("FLEET_MAX_STALLED", "2")),
+        max_jobs=int(os.environ["FLEET_MAX_JOBS"]) if "FLEET_MAX_JOBS" in os.environ else None,
+        max_memory_mb=int(os.environ["FLEET_MAX_MEMORY"]) if "FLEET_MAX_MEMORY" in os.environ else None,
+    )
+    return Worker(store(), {"work": misbehave, "threads": stubborn_thread}, options)

@@ -1,0 +1,59 @@
+"""Handlers that block the event loop, for a while and for ever."""
+
+import asyncio
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from bullpen import Context, FailureKind, JobFailed, Queue, SqliteStore, Supervisor, WorkerOptions
+from tests.worker.conftest import StartWorker
+from tests.worker.waiting import until
+
+
+async def test_a_blocking_handler_keeps_its_job_and_is_named(queue: Queue, start_worker: StartWorker) -> None:
+    """Blocked for three lease times: nobody rescues the job though two look; its log says who blocked, and where."""
+
+    async def resize(ctx: Context) -> int:
+        time.sleep(1.5)
+        return ctx.epoch
+
+    options = WorkerOptions(lease=0.5, block_warning=0.3)
+    start_worker({"work": resize}, options)
+    start_worker({"work": resize}, options)
+    job = await queue.add("resize")
+    assert await job.result(30) == 1
+    assert (await job.record()).crashes == {}
+    lines = await until(job.logs, lambda lines: any("event loop blocked" in line for line in lines))
+    assert all("resize(), test_blocking.py:" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    "queue_name, data", [("work", {"how": "block for ever"}), ("threads", {"how": "never return"})]
+)
+async def test_a_handler_that_blocks_for_ever_is_ended_and_its_process_replaced(
+    store: SqliteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, queue_name: str, data: dict[str, str]
+) -> None:
+    """The job fails by its timeout; the same supervisor's next process does the next job."""
+    monkeypatch.setenv("FLEET_STORE", str(tmp_path / "queue.db"))
+    queue = Queue(store, queue_name)
+    supervisor = Supervisor("tests.worker.fleet:make_misbehaving_worker", processes=1)
+    running = asyncio.create_task(supervisor.run())
+    good = await queue.add("good", {"how": "well"})
+    first_pid = await good.result(60)
+    bad = await queue.add("bad", data, timeout=0.5)
+    with pytest.raises(JobFailed, match="timed out"):
+        await bad.result(60)
+    record = await bad.record()
+    assert record.failure is not None
+    assert (record.failure.kind, record.attempts_made, record.crashes) == (FailureKind.TIMEOUT, 1, {})
+    await until(lambda: _value(supervisor.replaced), lambda replaced: replaced == 1)
+    good = await queue.add("good", {"how": "well"})
+    assert await good.result(60) not in (first_pid, os.getpid())
+    supervisor.stop()
+    await running
+
+
+async def _value(value: int) -> int:
+    return value

@@ -1,0 +1,128 @@
+"""Cancelling running jobs of each kind, from another process."""
+
+import asyncio
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from bullpen import Context, FailureKind, JobFailed, Queue, SqliteStore, WorkerOptions, in_process
+from bullpen.queue.job import Job
+from tests.worker import in_other_process
+from tests.worker.conftest import StartWorker
+from tests.worker.waiting import until
+
+_CANCEL = """
+import asyncio, sys
+from bullpen import Queue, SqliteStore
+
+async def main(path, job_id):
+    store = SqliteStore(path)
+    await store.open()
+    print(await Queue(store, "work").job(job_id).cancel("changed my mind"))
+    await store.close()
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+
+
+async def cancel_from_another_process(folder: Path, job: Job) -> str:
+    command = [sys.executable, "-c", _CANCEL, str(folder / "queue.db"), job.id]
+    done = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, check=True, timeout=60)
+    return done.stdout.strip()
+
+
+async def assert_cancelled(job: Job) -> None:
+    with pytest.raises(JobFailed, match="cancelled: changed my mind"):
+        await job.result(30)
+    record = await job.record()
+    assert record.failure is not None
+    assert record.failure.kind == FailureKind.CANCELLED
+
+
+async def test_an_async_handler_is_interrupted_at_its_await(
+    queue: Queue, start_worker: StartWorker, tmp_path: Path
+) -> None:
+    started, tidied_up = asyncio.Event(), asyncio.Event()
+
+    async def wait(ctx: Context) -> None:
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            tidied_up.set()
+
+    start_worker({"work": wait})
+    job = await queue.add("wait", attempts=3)
+    await started.wait()
+    assert await cancel_from_another_process(tmp_path, job) == "cancelling"
+    await assert_cancelled(job)
+    assert tidied_up.is_set()
+
+
+async def test_a_thread_that_looks_stops(queue: Queue, start_worker: StartWorker, tmp_path: Path) -> None:
+    started, told = threading.Event(), threading.Event()
+
+    def look(ctx: Context) -> None:
+        started.set()
+        while not ctx.cancelled:
+            told.wait(0.01)
+        ctx.check_cancelled()
+
+    start_worker({"work": look})
+    job = await queue.add("look")
+    await asyncio.to_thread(started.wait)
+    await cancel_from_another_process(tmp_path, job)
+    await assert_cancelled(job)
+
+
+async def test_a_thread_that_does_not_look_keeps_its_slot_and_is_listed(
+    queue: Queue, store: SqliteStore, start_worker: StartWorker, tmp_path: Path
+) -> None:
+    """Nothing can end a thread: the job goes on, and whoever lists the workers sees it stuck."""
+    started, let_go = threading.Event(), threading.Event()
+
+    def ignore(ctx: Context) -> str:
+        started.set()
+        let_go.wait(60)
+        return "I finished anyway"
+
+    start_worker({"work": ignore}, WorkerOptions(lease=1))
+    job = await queue.add("ignore")
+    await asyncio.to_thread(started.wait)
+    await cancel_from_another_process(tmp_path, job)
+    workers = await until(store.workers, lambda workers: any(worker.stuck for worker in workers))
+    assert workers[0].stuck == (job.ref,)
+    let_go.set()
+    assert await job.result(30) == "I finished anyway"
+
+
+async def test_a_process_that_blocks_is_killed(queue: Queue, start_worker: StartWorker, tmp_path: Path) -> None:
+    start_worker({"work": in_process(in_other_process.block)})
+    job = await queue.add("block")
+    await until(job.logs, lambda lines: lines == ("blocking",))
+    await cancel_from_another_process(tmp_path, job)
+    await assert_cancelled(job)
+
+
+async def test_a_waiting_job_is_cancelled_at_once(queue: Queue, tmp_path: Path) -> None:
+    job = await queue.add("wait")
+    assert await cancel_from_another_process(tmp_path, job) == "cancelled"
+    await assert_cancelled(job)
+
+
+async def test_a_full_worker_hears_of_a_cancellation(queue: Queue, start_worker: StartWorker, tmp_path: Path) -> None:
+    """Also when every slot is taken and it claims nothing."""
+    started = asyncio.Event()
+
+    async def wait(ctx: Context) -> None:
+        started.set()
+        await asyncio.Event().wait()
+
+    start_worker({"work": wait}, WorkerOptions(concurrency=1))
+    job = await queue.add("wait")
+    await started.wait()
+    await cancel_from_another_process(tmp_path, job)
+    await assert_cancelled(job)

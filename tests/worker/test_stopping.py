@@ -1,0 +1,134 @@
+"""Stopping a worker: what is quick finishes, the rest is handed back whole."""
+
+import asyncio
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bullpen import Context, CrashKind, Ended, Queue, SqliteStore, State, Worker, WorkerOptions
+from bullpen.stores.base import WorkerState
+from tests.worker.conftest import StartWorker
+from tests.worker.waiting import until
+
+
+async def test_sigterm_with_twenty_running_jobs(queue: Queue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten finish within the grace period; ten are waiting again, no attempt burnt, and another worker does them."""
+    monkeypatch.setenv("FLEET_STORE", str(tmp_path / "queue.db"))
+    monkeypatch.setenv("FLEET_GRACE", "1")
+    go = tmp_path / "go"
+    quick = [await queue.add("quick", {"until": str(go)}) for _ in range(10)]
+    slow = [await queue.add("slow", {"slow": True}) for _ in range(10)]
+    command = [sys.executable, "-m", "bullpen.worker.process", "tests.worker.fleet:make_worker"]
+    process = subprocess.Popen(command)
+    try:
+        await until(queue.counts, lambda counts: counts.active == 20)
+        process.send_signal(signal.SIGTERM)
+        go.touch()
+        assert await asyncio.to_thread(process.wait, 60) == 0
+    finally:
+        process.kill()
+        process.wait()
+    assert [(await job.record()).state for job in quick] == [State.COMPLETED] * 10
+    for job in slow:
+        record = await job.record()
+        assert (record.state, record.attempts_made, record.stalls) == (State.WAITING, 0, 0)
+        assert record.crashes == {CrashKind.DEPLOY: 1}
+
+    async def finish(ctx: Context) -> int:
+        return ctx.attempt
+
+    second = Worker(queue.store, {"work": finish})
+    working = asyncio.create_task(second.run())
+    assert [await job.result(30) for job in slow] == [1] * 10
+    second.stop()
+    assert await working == Ended.STOPPED
+
+
+async def test_a_second_signal_hurries(queue: Queue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FLEET_STORE", str(tmp_path / "queue.db"))
+    monkeypatch.setenv("FLEET_GRACE", "600")
+    job = await queue.add("slow", {"slow": True})
+    command = [sys.executable, "-m", "bullpen.worker.process", "tests.worker.fleet:make_worker"]
+    process = subprocess.Popen(command)
+    try:
+        await until(queue.counts, lambda counts: counts.active == 1)
+        process.send_signal(signal.SIGTERM)
+        await until(queue.store.workers, lambda workers: workers[0].state == WorkerState.DRAINING)
+        process.send_signal(signal.SIGTERM)
+        assert await asyncio.to_thread(process.wait, 60) == 0
+    finally:
+        process.kill()
+        process.wait()
+    assert (await job.record()).state == State.WAITING
+
+
+async def test_a_thread_that_ignores_the_stop_does_not_hold_the_worker(queue: Queue, start_worker: StartWorker) -> None:
+    import threading
+
+    started, let_go = threading.Event(), threading.Event()
+
+    def ignore(ctx: Context) -> None:
+        started.set()
+        let_go.wait(60)
+
+    worker = Worker(queue.store, {"work": ignore}, WorkerOptions(grace=0))
+    working = asyncio.create_task(worker.run())
+    job = await queue.add("ignore")
+    await asyncio.to_thread(started.wait)
+    worker.stop()
+    await working
+    assert (await job.record()).state == State.WAITING
+    let_go.set()
+
+
+async def test_a_cancelled_run_hands_its_jobs_back(queue: Queue) -> None:
+    """Whoever embeds a worker may cancel its task: nothing stays claimed."""
+    started = asyncio.Event()
+
+    async def wait(ctx: Context) -> None:
+        started.set()
+        await asyncio.Event().wait()
+
+    worker = Worker(queue.store, {"work": wait})
+    working = asyncio.create_task(worker.run())
+    job = await queue.add("wait")
+    await started.wait()
+    working.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await working
+    record = await job.record()
+    assert (record.state, record.attempts_made) == (State.WAITING, 0)
+
+
+async def test_states_are_listed(queue: Queue, store: SqliteStore) -> None:
+    started, let_go = asyncio.Event(), asyncio.Event()
+
+    async def wait(ctx: Context) -> None:
+        started.set()
+        await let_go.wait()
+
+    worker = Worker(store, {"work": wait}, WorkerOptions(concurrency=7))
+    assert worker.state == WorkerState.INITIALIZING
+    working = asyncio.create_task(worker.run())
+    await until(store.workers, lambda workers: bool(workers) and workers[0].state == WorkerState.READY)
+    job = await queue.add("wait")
+    await started.wait()
+    assert worker.state == WorkerState.PROCESSING
+    worker.stop()
+    workers = await until(store.workers, lambda workers: workers[0].state == WorkerState.DRAINING)
+    assert (workers[0].queues, workers[0].running) == ({"work": 7}, (job.ref,))
+    let_go.set()
+    await working
+    assert (await store.workers())[0].state == WorkerState.STOPPED
+
+
+async def test_stopping_twice_is_safe(store: SqliteStore) -> None:
+    async def never(ctx: Context) -> None: ...
+
+    worker = Worker(store, {"work": never})
+    worker.stop()
+    worker.stop_now()
+    assert await worker.run() == Ended.STOPPED

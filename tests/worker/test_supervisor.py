@@ -1,0 +1,92 @@
+"""A supervisor replaces processes, and tells how they ended."""
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+
+from bullpen import BadHandler, BadOption, CrashKind, FailureKind, JobFailed, Queue, Supervisor
+from bullpen.worker.oom import OomWatch
+from tests.worker.waiting import until
+
+
+@pytest.fixture(autouse=True)
+def fleet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FLEET_STORE", str(tmp_path / "queue.db"))
+
+
+async def test_a_killed_process_is_replaced_and_its_job_told_apart(
+    queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A job that kills its process is tried again as often as allowed, then fails as stalled; no attempt is used."""
+    monkeypatch.setenv("FLEET_MAX_STALLED", "1")
+    supervisor = Supervisor("tests.worker.fleet:make_misbehaving_worker", processes=2)
+    running = asyncio.create_task(supervisor.run())
+    poison = await queue.add("poison", {"how": "kill"}, attempts=5)
+    with pytest.raises(JobFailed, match="lost its worker"):
+        await poison.result(60)
+    record = await poison.record()
+    assert record.failure is not None
+    assert (record.failure.kind, record.attempts_made) == (FailureKind.STALLED, 0)
+    assert record.crashes == {CrashKind.KILLED: 2}
+    good = await queue.add("good", {"how": "well"})
+    assert await good.result(60) != os.getpid()
+    supervisor.stop()
+    await running
+
+
+async def test_a_process_is_recycled_after_its_share_of_jobs(queue: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FLEET_MAX_JOBS", "3")
+    supervisor = Supervisor("tests.worker.fleet:make_misbehaving_worker", processes=1)
+    running = asyncio.create_task(supervisor.run())
+    jobs = [await queue.add("good", {"how": "well"}) for _ in range(10)]
+    pids = {await job.result(60) for job in jobs}
+    assert len(pids) > 1
+    assert {tuple((await job.record()).crashes) for job in jobs} <= {(), ("deploy",)}
+    supervisor.stop()
+    await running
+
+
+async def test_a_process_that_grows_too_large_is_recycled(queue: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FLEET_MAX_MEMORY", "1")  # any Python is larger
+    supervisor = Supervisor("tests.worker.fleet:make_misbehaving_worker", processes=1)
+    running = asyncio.create_task(supervisor.run())
+
+    async def replaced() -> int:
+        return supervisor.replaced
+
+    await until(replaced, lambda count: count >= 1)
+    supervisor.stop()
+    await running
+
+
+async def test_stop_ends_all_processes(queue: Queue) -> None:
+    supervisor = Supervisor("tests.worker.fleet:make_worker", processes=2)
+    running = asyncio.create_task(supervisor.run())
+    await until(queue.store.workers, lambda workers: [worker.state for worker in workers] == ["ready", "ready"])
+    processes = list(supervisor.running.values())
+    supervisor.stop()
+    await running
+    assert [process.returncode for process in processes] == [0, 0]
+
+
+def test_a_kill_for_memory_is_told_from_others(tmp_path: Path) -> None:
+    """The kernel's count grew: it was memory. It did not: it was someone else."""
+    counter = tmp_path / "memory.events"
+    counter.write_text("low 0\noom 1\noom_kill 4\n")
+    watch = OomWatch((tmp_path / "missing", counter))
+    assert watch.happened() is False
+    counter.write_text("low 0\noom 2\noom_kill 5\n")
+    assert watch.happened() is True
+    assert watch.happened() is False
+
+
+def test_refuses_a_factory_that_makes_no_worker() -> None:
+    with pytest.raises(BadHandler, match="returned str, not a Worker"):
+        Supervisor("os:getcwd")
+
+
+def test_refuses_no_processes() -> None:
+    with pytest.raises(BadOption, match="processes"):
+        Supervisor("tests.worker.fleet:make_worker", processes=0)
