@@ -46,7 +46,7 @@ bench: setup  ## Measure Bullpen beside its peers (QUICK=1 for a short run)
 	$(BIN)/python -m benchmarks.run $(if $(QUICK),--quick)
 
 soak: setup servers  ## The long chaos runs: ten minutes of kills (SOAK_SECONDS=600)
-	SOAK_SECONDS=$${SOAK_SECONDS:-600} $(BIN)/python -m pytest -m soak -o addopts="" -s --timeout 3600 tests/chaos
+	SOAK_SECONDS=$${SOAK_SECONDS:-600} $(BIN)/python -m pytest -m soak -s --timeout 3600 tests/chaos
 
 clean:  ## Remove everything that was made
 	rm -rf $(VENV) tests/interop/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis

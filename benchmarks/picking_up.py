@@ -1,8 +1,8 @@
 """Child: the time from before `add` to the start of the handler, with a worker that has nothing else to do.
 
-    alone    producer and worker in this process
-    serve    the worker only; says `ready`, and ends when its input closes
-    produce  the producer only
+alone    producer and worker in this process
+serve    the worker only; says `ready`, and ends after the last sample
+produce  the producer only
 """
 
 import argparse
@@ -10,10 +10,11 @@ import asyncio
 import math
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from benchmarks.children import run, say, when_input_closes
+from benchmarks.working import Stopwatch, TimedStore, say_ready
 from benchmarks.workload import JOB, QUEUE, payload, queue_on
 from bullpen import Context, SqliteStore, Worker
 
@@ -32,54 +33,52 @@ def summary(delays_ns: Sequence[int]) -> dict[str, float]:
 
 
 class Catcher:
-    """A worker that notes how late each job started."""
+    """A worker that notes how late each job started, and stops after the last."""
 
-    def __init__(self, store: SqliteStore) -> None:
-        self.delays_ns: list[int] = []
-        self.worker = Worker(store, {QUEUE: self._catch})
+    def __init__(self, path: Path, samples: int, *, on_ready: Callable[[], None]) -> None:
+        self._store = TimedStore(path, sync="full", watch=Stopwatch(on_ready=on_ready))
+        self._expected = WARM_UP + samples
+        self._delays_ns: list[int] = []
+        self._worker = Worker(self._store, {QUEUE: self._catch})
+
+    async def run(self) -> None:
+        when_input_closes(self._worker.stop)
+        await self._worker.run()
+        say(summary(self._delays_ns))
 
     async def _catch(self, ctx: Context) -> bool:
-        self.delays_ns.append(time.time_ns() - ctx.data["sent_ns"])
+        self._delays_ns.append(time.time_ns() - ctx.data["sent_ns"])
+        if len(self._delays_ns) == self._expected:
+            self._worker.stop()
         return True
 
 
-async def produce(store: SqliteStore, samples: int) -> None:
+async def produce(path: Path, samples: int) -> None:
+    store = SqliteStore(path, sync="full")
     await store.open()
     queue = queue_on(store, keep_all=True)
     for _ in range(WARM_UP + samples):
         await asyncio.sleep(random.uniform(*GAP_S))
         await queue.add(JOB, payload(sent_ns=time.time_ns()))
-    await asyncio.sleep(0.5)
     await store.close()
 
 
-async def serve(store: SqliteStore) -> None:
-    catcher = Catcher(store)
-    when_input_closes(catcher.worker.stop)
-    asyncio.get_running_loop().call_later(0.5, say, {"ready": True})
-    await catcher.worker.run()
-    say(summary(catcher.delays_ns))
-
-
-async def alone(store: SqliteStore, samples: int) -> None:
-    catcher = Catcher(store)
+async def alone(path: Path, samples: int) -> None:
+    ready = asyncio.Event()
     async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(catcher.worker.run())
-        await asyncio.sleep(0.5)
-        await produce(store, samples)
-        catcher.worker.stop()
-    say(summary(catcher.delays_ns))
+        tasks.create_task(Catcher(path, samples, on_ready=ready.set).run())
+        await ready.wait()
+        await produce(path, samples)
 
 
 async def main(args: argparse.Namespace) -> None:
-    store = SqliteStore(args.path, sync="full")
     match args.role:
         case "alone":
-            await alone(store, args.samples)
+            await alone(args.path, args.samples)
         case "serve":
-            await serve(store)
+            await Catcher(args.path, args.samples, on_ready=say_ready).run()
         case "produce":
-            await produce(store, args.samples)
+            await produce(args.path, args.samples)
             say({})
 
 
@@ -87,5 +86,5 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("path", type=Path)
     parser.add_argument("role", choices=["alone", "serve", "produce"])
-    parser.add_argument("--samples", type=int, default=0)
+    parser.add_argument("--samples", type=int, required=True)
     run(main(parser.parse_args()))

@@ -17,13 +17,17 @@ from bullpen.stores.base import Exchanged, SettleOutcome
 from bullpen.stores.sqlite.connection import Sync
 
 
+def say_ready() -> None:
+    say({"ready": True})
+
+
 class Stopwatch:
     """The times of one worker: when it first asked for jobs, and when it last heard that some are settled."""
 
-    def __init__(self, until: int | None) -> None:
+    def __init__(self, *, until: int | None = None, on_ready: Callable[[], None] = say_ready) -> None:
         self._until = until
-        self._ready = False
-        self.stop: Callable[[], None] = lambda: None
+        self._on_ready: Callable[[], None] | None = on_ready
+        self.on_end: Callable[[], None] = lambda: None
         self.first_ns = 0
         self.last_ns = 0
         self.settled = 0
@@ -32,14 +36,14 @@ class Stopwatch:
         self.first_ns = self.first_ns or time.monotonic_ns()
 
     def answered(self, answer: Exchanged) -> None:
-        if not self._ready:
-            self._ready = True
-            say({"ready": True})
+        if self._on_ready is not None:
+            self._on_ready()
+            self._on_ready = None
         if answer.settled:
             self.last_ns = time.monotonic_ns()
             self.settled += answer.settled.count(SettleOutcome.SETTLED)
             if self.settled == self._until:
-                self.stop()
+                self.on_end()
 
 
 class TimedStore(SqliteStore):
@@ -68,10 +72,10 @@ class TimedStore(SqliteStore):
 
 
 async def main(args: argparse.Namespace) -> None:
-    watch = Stopwatch(args.until)
+    watch = Stopwatch(until=args.until)
     store = TimedStore(args.path, sync=args.sync, watch=watch)
     worker = Worker(store, {QUEUE: noop}, WorkerOptions(concurrency=args.concurrency))
-    watch.stop = worker.stop
+    watch.on_end = worker.stop
     when_input_closes(worker.stop)
     await worker.run()
     say({"first_ns": watch.first_ns, "last_ns": watch.last_ns, "settled": watch.settled})

@@ -39,7 +39,8 @@ parser.add_argument("path", type=Path)
 parser.add_argument("how_many", type=int)
 args = parser.parse_args()
 
-huey = SqliteHuey("bench", filename=str(args.path), journal_mode="wal")
+path: Path = args.path
+huey = SqliteHuey("bench", filename=str(path), journal_mode="wal")
 
 
 class Notes:
@@ -52,12 +53,12 @@ class Notes:
 
     def add(self, value: int) -> None:
         if self._fd is None:
-            self._fd = os.open(f"{args.path}-notes-{os.getpid()}", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+            self._fd = os.open(f"{path}-notes-{os.getpid()}", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         os.write(self._fd, self._number.pack(value))
 
     @classmethod
     def _files(cls) -> Iterator[Path]:
-        return args.path.parent.glob(f"{args.path.name}-notes-*")
+        return path.parent.glob(f"{path.name}-notes-*")
 
     @classmethod
     def count(cls) -> int:
@@ -92,7 +93,7 @@ def payload(**fields: int) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def consumer() -> Iterator[None]:
-    process = subprocess.Popen([sys.executable, __file__, "consume", str(args.path), "0"])
+    process = subprocess.Popen([sys.executable, __file__, "consume", str(path), "0"])
     try:
         yield
     finally:

@@ -30,8 +30,8 @@ async def install(folder: Path) -> Huey:
     try:
         return await asyncio.to_thread(_install, folder)
     except (OSError, subprocess.SubprocessError) as error:
-        said = (getattr(error, "stderr", None) or str(error)).strip().splitlines()
-        raise NotInstalled(f"installing failed: {said[-1] if said else error}") from error
+        print(getattr(error, "stderr", None) or error, file=sys.stderr)
+        raise NotInstalled("installing failed") from error
 
 
 def _install(folder: Path) -> Huey:

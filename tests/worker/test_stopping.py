@@ -111,7 +111,7 @@ async def test_states_are_listed(queue: Queue, store: SqliteStore) -> None:
         await let_go.wait()
 
     worker = Worker(store, {"work": wait}, WorkerOptions(concurrency=7))
-    assert worker.state == WorkerState.INITIALIZING
+    assert worker.info().state == WorkerState.INITIALIZING
     working = asyncio.create_task(worker.run())
     await until(store.workers, lambda workers: bool(workers) and workers[0].state == WorkerState.READY)
     job = await queue.add("wait")

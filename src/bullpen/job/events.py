@@ -33,6 +33,7 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True):
     kind: EventKind
     job_id: str | None = None
     at_ms: int = 0
+    """By the clock of the log."""
     tenant: str | None = None
     prev: str | None = None
     """The state that the job left."""
@@ -42,7 +43,7 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True):
     """JSON: the result of `completed`, the progress of `progress`."""
     failure: Failure | None = None
     other_job_id: str | None = None
-    """The job that was kept when this one was deduplicated."""
+    """Of `deduplicated`: the job that was dropped, in favour of this one."""
     count: int | None = None
     cursor: str = ""
     """Where to go on reading after this event."""

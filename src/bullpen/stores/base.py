@@ -9,12 +9,16 @@ as a unit: after a crash either all of it happened or nothing. A settlement that
 
 **Requests.** A lost answer is normal: the caller cannot know whether its call took effect.
 Every mutating hot verb carries a `request`, any unique text. The same text again within the
-lease time (a minute at least) does nothing and gets the first answer again.
+lease time (a minute at least) does nothing and gets the first answer again, with those of its
+jobs that are still held under it.
 
 **Leases.** A claim gives a lease with a token and an epoch. The store refuses whoever does
-not hold the current token. A lease that is not renewed in time is lost to `rescue`.
+not hold the current token. A lease that is not renewed in time stands until `rescue` takes the
+job away.
 
 **Time** is the store's: its `clock`, in wall milliseconds.
+
+**Data**, results and progress are JSON in UTF-8, as bytes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -77,7 +81,7 @@ class SettleOutcome(StrEnum):
 class Claimed(msgspec.Struct, frozen=True):
     jobs: tuple[ClaimedJob, ...] = ()
     next_due_ms: int | None = None
-    """Wall time at which the next delayed job of the asked queues is due, if any."""
+    """Wall time at which to look again though nobody woke us: a delayed job of the asked queues is due."""
 
 
 class Exchanged(msgspec.Struct, frozen=True):
@@ -244,6 +248,7 @@ class Store(Protocol):
         """Hand back what that claim or exchange took and nobody runs; no stall is counted.
 
         For a caller that lost the answer and will not ask again. Returns how many came back.
+        Should the request itself arrive only later, it settles but claims nothing.
         """
 
     async def wait(self, queues: Sequence[str], *, timeout_ms: int) -> bool:
@@ -329,7 +334,7 @@ class Store(Protocol):
         """How many jobs are in each state; QueueMissing if there never was such a queue."""
 
     async def queues(self) -> Sequence[str]:
-        """The names of all queues, sorted."""
+        """The names of all queues, sorted. May be slow on a large server: not for polling."""
 
     async def oldest_waiting_ms(self, queue: str) -> int | None:
         """Since when the next runnable job could have run; None if nothing is runnable."""

@@ -19,14 +19,14 @@ from typing import Any, TypeVar
 
 import msgspec
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from bullpen.errors import JobError, JobMissing
 from bullpen.job.events import Event, EventKind
 from bullpen.job.names import is_generated_id
 from bullpen.job.record import CrashKind, Failure, FailureKind, JobRecord, JobRef, Lease
 from bullpen.job.spec import Dedup, JobSpec, Keep, NewJob
-from bullpen.job.state import FINISHED, READY, State
+from bullpen.job.state import READY, State
 from bullpen.job.verdicts import Cancelled, Completed, Failed, Postponed, Released, Retry, Settlement, Verdict
 from bullpen.stores.base import REQUEST_MEMORY_MS, Added, AddOutcome, Claimed, CrashLimits, Exchanged, SettleOutcome
 from bullpen.testing.harness import Harness
@@ -41,53 +41,51 @@ _PAGE = 6
 
 # ── what rules are given ─────────────────────────────────────────────────────────────────
 
+Draft = dict[str, Any]
+"""A job still to be named: its queue, and the options that it has; `start_in_ms` counts from now."""
+
 _queues = st.sampled_from(["a", "b"])
 _workers = st.sampled_from(["worker-1", "worker-2"])
 _delays_ms = st.sampled_from([15, 1_005, 20_005])
 _leases_ms = st.sampled_from([5_005, 30_005])
-_priorities = st.sampled_from([0, 0, 1, 2])
-_payloads = st.integers(0, 9).map(lambda n: f'{{"n": {n}}}'.encode())
+_priorities = st.integers(0, 2)
+_payloads = st.sampled_from([b"{}", b'{"n":1}', b'{"n":2}'])
 _seldom = st.integers(0, 4).map(lambda n: n == 4)
 _wants = st.dictionaries(_queues, st.integers(1, 3), min_size=1)
 _limits = st.sampled_from([CrashLimits(), CrashLimits(killed=0, lost_heartbeat=1), CrashLimits(total=0)])
 _crash_kinds = st.sampled_from(CrashKind)
-_deduplications = st.sampled_from(
-    [
-        Dedup("plain"),
-        Dedup("throttle", ttl_ms=1_005),
-        Dedup("throttle-extend", ttl_ms=1_005, extend=True),
-        Dedup("replace", replace=True),
-        Dedup("debounce", ttl_ms=1_005, extend=True, replace=True),
-        Dedup("keep-last", keep_last_if_active=True),
-    ]
-)
+_DEDUPLICATIONS = {
+    "plain": Dedup("plain"),
+    "throttle": Dedup("throttle", ttl_ms=1_005),
+    "throttle-extend": Dedup("throttle-extend", ttl_ms=1_005, extend=True),
+    "replace": Dedup("replace", replace=True),
+    "debounce": Dedup("debounce", ttl_ms=1_005, extend=True, replace=True),
+    "keep-last": Dedup("keep-last", keep_last_if_active=True),
+}
 # One count in a queue: what jobs with different ones leave of a batch that ends at once is a store's choice.
 _KEPT = {"a": (Keep(count=2), Keep()), "b": (JobSpec().keep_completed, Keep(count=2))}
 
-
-@st.composite
-def _new_jobs(draw: st.DrawFn) -> NewJob:
-    """A job still without its name; its start-by time counts from now."""
-    queue = draw(_queues)
-    completed, failed = _KEPT[queue]
-    spec = JobSpec(
-        priority=draw(_priorities),
-        delay_ms=draw(st.just(0) | _delays_ms),
-        lifo=draw(_seldom),
-        attempts=draw(st.integers(1, 3)),
-        start_by_ms=draw(st.sampled_from([None, None, None, 15, 1_005])),
-        dedup=draw(st.none() | _deduplications),
-        keep_completed=Keep(count=0) if draw(_seldom) else completed,
-        keep_failed=Keep(count=0) if draw(_seldom) else failed,
-        keep_logs=draw(st.sampled_from([2, 1_000])),
-    )
-    return NewJob(queue, "", draw(_payloads), draw(st.sampled_from([None, None, None, "x", "y", "z"])), spec)
-
-
-_batches = st.lists(_new_jobs(), min_size=1, max_size=4)
+_drafts: st.SearchStrategy[Draft] = st.fixed_dictionaries(
+    {"queue": _queues},
+    optional={
+        "id": st.sampled_from(["x", "y", "z"]),
+        "data": _payloads,
+        "priority": _priorities,
+        "delay_ms": _delays_ms,
+        "lifo": st.just(True),
+        "attempts": st.integers(1, 3),
+        "start_in_ms": st.sampled_from([15, 1_005, 20_005]),
+        "dedup": st.sampled_from([*_DEDUPLICATIONS]),
+        "keep_completed": _seldom,
+        "keep_failed": _seldom,
+        "keep_logs": st.just(2),
+    },
+)
+_batches = st.lists(_drafts, min_size=1, max_size=4)
+_few_drafts = st.lists(_drafts, max_size=2)
 _failures = st.builds(Failure, st.sampled_from(["no answer", "bad data"]))
 _verdicts: st.SearchStrategy[Verdict] = st.one_of(
-    st.builds(Completed, st.sampled_from([b"null", b"1"]), st.lists(_new_jobs(), max_size=2).map(tuple)),
+    st.builds(Completed, st.sampled_from([b"null", b"1"])),
     st.builds(Retry, _failures, st.just(0) | _delays_ms),
     st.builds(Failed, _failures),
     st.builds(Cancelled, st.just("asked")),
@@ -149,14 +147,18 @@ class StoreMachine(RuleBasedStateMachine):
 
     # ── producing and working ────────────────────────────────────────────────────────────
 
+    @initialize(batch=_batches)
+    def start(self, batch: list[Draft]) -> None:
+        self.add(batch, lost=False)
+
     @rule(batch=_batches, lost=_seldom)
-    def add(self, batch: list[NewJob], lost: bool) -> None:
+    def add(self, batch: list[Draft], lost: bool) -> None:
         jobs = [self._named(job) for job in batch]
         request = self._fresh("request")
         self._expect_added(jobs, self._ask(request, lambda: self._store.add(jobs, request=request), lost=lost))
 
     @rule(batch=_batches)
-    def crash_while_adding(self, batch: list[NewJob]) -> None:
+    def crash_while_adding(self, batch: list[Draft]) -> None:
         """Nobody knows whether it took effect; asking again makes it so, once."""
         jobs = [self._named(job) for job in batch]
         request = self._fresh("request")
@@ -164,6 +166,7 @@ class StoreMachine(RuleBasedStateMachine):
         self._crash()
         self._expect_added(jobs, self._ask(request, lambda: self._store.add(jobs, request=request)))
 
+    @precondition(lambda self: self._model.jobs)
     @rule(wants=_wants, worker=_workers, lease_ms=_leases_ms, lost=_seldom)
     def claim(self, wants: Mapping[str, int], worker: str, lease_ms: int, lost: bool) -> None:
         self._tick()
@@ -176,10 +179,10 @@ class StoreMachine(RuleBasedStateMachine):
         self._expect_claimed(answer.claimed, wants, worker, lease_ms)
 
     @precondition(lambda self: self._leases)
-    @rule(data=st.data(), verdicts=st.lists(_verdicts, min_size=1, max_size=3), lost=_seldom)
-    def settle(self, data: st.DataObject, verdicts: list[Verdict], lost: bool) -> None:
+    @rule(data=st.data(), verdicts=st.lists(_verdicts, min_size=1, max_size=3), then=_few_drafts, lost=_seldom)
+    def settle(self, data: st.DataObject, verdicts: list[Verdict], then: list[Draft], lost: bool) -> None:
         self._tick()
-        settlements = self._draw_settlements(data, verdicts)
+        settlements = self._draw_settlements(data, verdicts, then)
         request = self._fresh("request")
 
         async def settle() -> Exchanged:
@@ -191,6 +194,7 @@ class StoreMachine(RuleBasedStateMachine):
     @rule(
         data=st.data(),
         verdicts=st.lists(_verdicts, max_size=3),
+        then=_few_drafts,
         wants=_wants,
         worker=_workers,
         lease_ms=_leases_ms,
@@ -200,13 +204,14 @@ class StoreMachine(RuleBasedStateMachine):
         self,
         data: st.DataObject,
         verdicts: list[Verdict],
+        then: list[Draft],
         wants: Mapping[str, int],
         worker: str,
         lease_ms: int,
         lost: bool,
     ) -> None:
         self._tick()
-        settlements = self._draw_settlements(data, verdicts)
+        settlements = self._draw_settlements(data, verdicts, then)
         request = self._fresh("request")
 
         def exchange() -> Coroutine[Any, Any, Exchanged]:
@@ -248,6 +253,7 @@ class StoreMachine(RuleBasedStateMachine):
         self._look()
         assert count == self._model.abandon(_leases_of(asked.answer.claimed))
 
+    @precondition(lambda self: self._model.jobs)
     @rule(queues=st.lists(_queues, min_size=1, unique=True), limits=_limits)
     def rescue(self, queues: list[str], limits: CrashLimits) -> None:
         self._tick()
@@ -255,6 +261,7 @@ class StoreMachine(RuleBasedStateMachine):
         self._look()
         assert (set(rescued.recovered), set(rescued.failed)) == self._model.rescue(queues, limits=limits)
 
+    @precondition(lambda self: self._leases)
     @rule(worker=_workers, kind=_crash_kinds, limits=_limits)
     def report_crash(self, worker: str, kind: CrashKind, limits: CrashLimits) -> None:
         self._tick()
@@ -280,7 +287,8 @@ class StoreMachine(RuleBasedStateMachine):
         ref = data.draw(st.sampled_from([*self._model.jobs, JobRef("a", "nobody"), JobRef("c", "1")]), "ref")
         self._both(verb, ref, **arguments)
 
-    @rule(queue=_queues, state=st.sampled_from([*FINISHED, State.FAILED, State.WAITING]), limit=st.integers(1, 5))
+    @precondition(lambda self: self._model.jobs)
+    @rule(queue=_queues, state=st.sampled_from([State.FAILED, State.COMPLETED, State.WAITING]), limit=st.integers(1, 5))
     def retry_all(self, queue: str, state: State, limit: int) -> None:
         self._both("retry_all", queue, state, limit=limit)
 
@@ -288,10 +296,12 @@ class StoreMachine(RuleBasedStateMachine):
     def pause_or_resume(self, queue: str, verb: str) -> None:
         self._both(verb, queue)
 
+    @precondition(lambda self: self._model.jobs)
     @rule(queue=_queues, delayed=st.booleans())
     def drain(self, queue: str, delayed: bool) -> None:
         self._both("drain", queue, delayed=delayed)
 
+    @precondition(lambda self: self._model.jobs)
     @rule(
         queue=_queues,
         state=st.sampled_from([state for state in State if state != State.WAITING_CHILDREN]),
@@ -340,7 +350,13 @@ class StoreMachine(RuleBasedStateMachine):
     # ── what always holds ────────────────────────────────────────────────────────────────
 
     @invariant()
-    def every_job_is_in_exactly_one_place(self) -> None:
+    def both_agree(self) -> None:
+        self._every_job_is_in_exactly_one_place()
+        self._queues_are_as_told()
+        self._the_log_tells_where_each_job_is()
+        self._compared = True
+
+    def _every_job_is_in_exactly_one_place(self) -> None:
         """Also: in the right order, with the right record."""
         model = self._model
         for queue in model.queues:
@@ -353,8 +369,7 @@ class StoreMachine(RuleBasedStateMachine):
                 assert found == expected, f"{state} in {queue}"
         assert len(model.seen) == sum(len(page) for page in self._found.values()), "a job in two places"
 
-    @invariant()
-    def queues_are_as_told(self) -> None:
+    def _queues_are_as_told(self) -> None:
         assert list(self._run(self._store.queues())) == sorted(self._model.queues)
         for queue in ("a", "b"):
             counts = self._run(_or_refusal(self._store.counts(queue)))
@@ -363,8 +378,7 @@ class StoreMachine(RuleBasedStateMachine):
                 oldest_ms = self._run(self._store.oldest_waiting_ms(queue))
                 assert oldest_ms == self._model.oldest_waiting_ms(queue)
 
-    @invariant()
-    def the_log_tells_where_each_job_is(self) -> None:
+    def _the_log_tells_where_each_job_is(self) -> None:
         for queue, told in self._told.items():
             new = self._read_log(queue, self._cursors[queue], limit=1_000)
             told.extend(new)
@@ -374,7 +388,6 @@ class StoreMachine(RuleBasedStateMachine):
             for ref, job in self._model.jobs.items():
                 if ref.queue == queue:
                     assert job.state in _STATES_OF[last[ref.id]], f"{ref} is {job.state}, last told {last[ref.id]}"
-        self._compared = True
 
     def _check_log_from_its_start(self) -> None:
         """The same in small pages; each event has a cursor of its own, from which the log goes on."""
@@ -489,24 +502,30 @@ class StoreMachine(RuleBasedStateMachine):
         self._numbers += 1
         return f"{word}-{self._numbers}"
 
-    def _named(self, job: NewJob, *, may_expire: bool = True) -> NewJob:
+    def _named(self, draft: Draft) -> NewJob:
         """With a name of its own, by which it is known again whatever id the store gives."""
-        start_in_ms = job.spec.start_by_ms
-        start_by_ms = self._model.now_ms + start_in_ms if may_expire and start_in_ms is not None else None
-        spec = msgspec.structs.replace(job.spec, start_by_ms=start_by_ms)
-        return msgspec.structs.replace(job, name=self._fresh("job"), spec=spec)
+        options = dict(draft)
+        queue, own_id, data = options.pop("queue"), options.pop("id", None), options.pop("data", b"{}")
+        completed, failed = _KEPT[queue]
+        options["keep_completed"] = Keep(count=0) if options.get("keep_completed") else completed
+        options["keep_failed"] = Keep(count=0) if options.get("keep_failed") else failed
+        if "start_in_ms" in options:
+            options["start_by_ms"] = self._model.now_ms + options.pop("start_in_ms")
+        if "dedup" in options:
+            options["dedup"] = _DEDUPLICATIONS[options["dedup"]]
+        return NewJob(queue, self._fresh("job"), data, own_id, JobSpec(**options))
 
-    def _draw_settlements(self, data: st.DataObject, verdicts: Sequence[Verdict]) -> list[Settlement]:
+    def _draw_settlements(
+        self, data: st.DataObject, verdicts: Sequence[Verdict], then: Sequence[Draft]
+    ) -> list[Settlement]:
         """For leases that are held, more often than for any that ever was given."""
         held = [lease for lease in self._leases if self._model.held(lease) is not None]
         leases = st.sampled_from(held) | st.sampled_from(self._leases) if held else st.sampled_from(self._leases)
-        settlements = []
-        for verdict in verdicts:
+        settlements = [Settlement(data.draw(leases, "lease"), verdict) for verdict in verdicts]
+        for n, (lease, verdict) in enumerate((each.lease, each.verdict) for each in settlements):
             if isinstance(verdict, Completed):
-                # One that expired at once, in the same trip, would leave no trace of the id it was given.
-                then = tuple(self._named(job, may_expire=False) for job in verdict.then)
-                verdict = msgspec.structs.replace(verdict, then=then)  # noqa: PLW2901
-            settlements.append(Settlement(data.draw(leases, "lease"), verdict))
+                followers = tuple(self._named(draft) for draft in then)
+                settlements[n] = Settlement(lease, Completed(verdict.result, followers))
         return settlements
 
 

@@ -183,8 +183,8 @@ class Worker:
             return
         try:
             await self._store.settle(held, request=f"{self.name} ends {self._started_ms}")
-        except StoreError as error:
-            logger.error("%s jobs could not be handed back; their leases will run out: %s", len(held), error)
+        except StoreError:
+            logger.exception("%s jobs could not be handed back; their leases will run out", len(held))
 
     def _start(self, claimed: ClaimedJob) -> None:
         """A job was claimed: run it, or say at once why not."""

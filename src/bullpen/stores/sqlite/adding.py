@@ -113,13 +113,13 @@ class _Batch:
             return self._replace(queue, key, job, dedup, owner_key, owner_id)
         if dedup.keep_last_if_active and owner_state == ACTIVE:
             self._tx.db.execute("UPDATE dedup SET next = ? WHERE queue = ? AND id = ?", (_encode(job), queue, dedup.id))
-            return self._deduplicated(queue, job, owner_id, AddOutcome.KEPT_LAST)
+            return self._deduplicated(queue, key, job, owner_id, AddOutcome.KEPT_LAST)
         if dedup.extend and dedup.ttl_ms is not None:
             self._tx.db.execute(
                 "UPDATE dedup SET until_ms = ? WHERE queue = ? AND id = ?",
                 (self._tx.now_ms + dedup.ttl_ms, queue, dedup.id),
             )
-        return self._deduplicated(queue, job, owner_id, AddOutcome.DEDUPLICATED)
+        return self._deduplicated(queue, key, job, owner_id, AddOutcome.DEDUPLICATED)
 
     def _owner(self, queue: int, dedup_id: str) -> tuple[int, str, int] | None:
         """The job that stands for this subject now: its key, id and state.
@@ -128,22 +128,21 @@ class _Batch:
         nothing: a lost release can never block a subject for ever.
         """
         row = self._tx.db.execute(
-            "SELECT dedup.owner, dedup.until_ms, job.own_id, job.state FROM dedup LEFT JOIN job ON job.key = dedup.owner"
+            "SELECT owner, owner_id, until_ms, job.state FROM dedup LEFT JOIN job ON job.key = dedup.owner"
             " WHERE dedup.queue = ? AND dedup.id = ?",
             (queue, dedup_id),
         ).fetchone()
         if row is None:
             return None
-        owner, until_ms, own_id, state = row
+        owner, owner_id, until_ms, state = row
         lapsed = state in (None, COMPLETED, FAILED) if until_ms is None else until_ms <= self._tx.now_ms
-        return None if lapsed else (owner, own_id or str(owner), state)
+        return None if lapsed else (owner, owner_id, state)
 
     def _own(self, queue: int, key: int, job: NewJob, dedup: Dedup, outcome: AddOutcome) -> Added:
         until_ms = None if dedup.ttl_ms is None else self._tx.now_ms + dedup.ttl_ms
         self._tx.db.execute(
-            "INSERT INTO dedup(queue, id, owner, until_ms) VALUES(?, ?, ?, ?)"
-            " ON CONFLICT DO UPDATE SET owner = excluded.owner, until_ms = excluded.until_ms, next = NULL",
-            (queue, dedup.id, key, until_ms),
+            "INSERT OR REPLACE INTO dedup(queue, id, owner, owner_id, until_ms) VALUES(?, ?, ?, ?, ?)",
+            (queue, dedup.id, key, job.id or str(key), until_ms),
         )
         return self._place(queue, key, job, outcome)
 
@@ -152,7 +151,7 @@ class _Batch:
         until_ms = tx.db.execute("SELECT until_ms FROM dedup WHERE queue = ? AND id = ?", (queue, dedup.id)).fetchone()[
             0
         ]
-        forget(tx, [owner_key], remember_ids=False)
+        forget(tx, [owner_key], remember_ids=True)
         tx.tell(queue, Event(EventKind.REMOVED, owner_id, tx.now_ms, job.spec.tenant, prev="delayed"))
         added = self._own(queue, key, job, dedup, AddOutcome.REPLACED)
         if not dedup.extend:
@@ -163,10 +162,10 @@ class _Batch:
         )
         return added
 
-    def _deduplicated(self, queue: int, job: NewJob, owner_id: str, outcome: AddOutcome) -> Added:
+    def _deduplicated(self, queue: int, key: int, job: NewJob, owner_id: str, outcome: AddOutcome) -> Added:
+        dropped = job.id or str(key)
         self._tx.tell(
-            queue,
-            Event(EventKind.DEDUPLICATED, owner_id, self._tx.now_ms, job.spec.tenant, name=job.name),
+            queue, Event(EventKind.DEDUPLICATED, owner_id, self._tx.now_ms, job.spec.tenant, other_job_id=dropped)
         )
         return Added(owner_id, outcome)
 

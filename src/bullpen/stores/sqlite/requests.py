@@ -19,6 +19,8 @@ class ClaimAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
     keys: tuple[int, ...] = ()
     settled: tuple[SettleOutcome, ...] = ()
     next_due_ms: int | None = None
+    abandoned: bool = False
+    """Given up before it arrived: it may settle, but claims nothing."""
 
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -36,12 +38,13 @@ def answer_add(tx: Transaction, request: str, add: Callable[[], list[Added]]) ->
 
 
 def answer_exchange(
-    tx: Transaction, request: str, lease_ms: int, token: str, exchange: Callable[[], Exchanged]
+    tx: Transaction, request: str, lease_ms: int, token: str, exchange: Callable[[bool], Exchanged]
 ) -> Exchanged:
-    known = _recall(tx, request)
-    if known is not None:
-        return _again(tx, _decode_claim(known))
-    answer = exchange()
+    """`exchange` is told whether it may claim."""
+    known = recall_claim(tx, request)
+    if known is not None and not known.abandoned:
+        return _again(tx, known)
+    answer = exchange(known is None)
     keys = tuple(int(claimed.lease.token.partition(":")[0]) for claimed in answer.claimed.jobs)
     stored = ClaimAnswer(token, keys, answer.settled, answer.claimed.next_due_ms)
     _remember(tx, request, _encode(stored), max(lease_ms, REQUEST_MEMORY_MS))
@@ -51,6 +54,11 @@ def answer_exchange(
 def recall_claim(tx: Transaction, request: str) -> ClaimAnswer | None:
     known = _recall(tx, request)
     return None if known is None else _decode_claim(known)
+
+
+def expect_no_claim(tx: Transaction, request: str) -> None:
+    """The request was abandoned and is not known: should it arrive after all, it is to claim nothing."""
+    _remember(tx, request, _encode(ClaimAnswer(abandoned=True)), REQUEST_MEMORY_MS)
 
 
 def forget_old(tx: Transaction) -> None:

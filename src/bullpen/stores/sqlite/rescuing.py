@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from bullpen.job.events import Event, EventKind
 from bullpen.job.record import CrashKind, Failure, FailureKind, JobRef
 from bullpen.stores.base import CrashLimits, Rescued
-from bullpen.stores.sqlite.requests import recall_claim
+from bullpen.stores.sqlite.requests import expect_no_claim, recall_claim
 from bullpen.stores.sqlite.schema import ACTIVE, DELAYED, READY
 from bullpen.stores.sqlite.settling import Held, end_unstarted, finish_failed, look_up, release
 from bullpen.stores.sqlite.tokens import ClaimToken
@@ -30,7 +30,9 @@ def rescue(tx: Transaction, queues: Sequence[str], limits: CrashLimits, bury_dea
 
 def report_crash(tx: Transaction, worker: str, kind: CrashKind, limits: CrashLimits) -> Rescued:
     sweep = _Sweep(tx, limits)
-    rows = tx.db.execute(f"SELECT key FROM job WHERE state = {ACTIVE} AND worker = ?", (worker,)).fetchall()
+    rows = tx.db.execute(
+        f"SELECT key FROM job WHERE state = {ACTIVE} AND worker = ? ORDER BY position DESC", (worker,)
+    ).fetchall()
     for (key,) in rows:
         sweep.crashed(key, kind)
     tx.db.execute("DELETE FROM worker WHERE name = ?", (worker,))
@@ -41,6 +43,7 @@ def abandon(tx: Transaction, request: str) -> int:
     """Hand back what the request claimed and nobody settled since."""
     claim = recall_claim(tx, request)
     if claim is None:
+        expect_no_claim(tx, request)
         return 0
     held = [job for key in claim.keys if (job := look_up(tx, key, claim.token)) is not None]
     # Last claimed, first handed back: each goes to the head, so the old order stands again.
@@ -69,17 +72,18 @@ class _Sweep:
             if ClaimToken.parse(token).number > last_received:
                 job = self._held(key)
                 release(self._tx, job, None)
-                self._recovered.append(self._ref(job))
+                self._took_back(job)
             else:
                 self.crashed(key, CrashKind.KILLED)
 
     def recover_expired_leases(self, queue: int) -> None:
         rows = self._tx.db.execute(
             f"SELECT key FROM job WHERE queue = ? AND state = {ACTIVE} AND lease_until_ms < ?"
-            " ORDER BY lease_until_ms LIMIT ?",
+            " ORDER BY lease_until_ms, position LIMIT ?",
             (queue, self._tx.now_ms, _AT_ONCE),
         ).fetchall()
-        for (key,) in rows:
+        # Each goes to the head, so the last comes first and the old order stands again.
+        for (key,) in reversed(rows):
             self.crashed(key, CrashKind.LOST_HEARTBEAT)
 
     def end_late(self, queue: int) -> None:
@@ -96,13 +100,17 @@ class _Sweep:
         crashes = {**job.crashes, kind: job.crashes.get(kind, 0) + 1}
         self._tx.tell(job.queue, Event(EventKind.STALLED, job.id, self._tx.now_ms, job.tenant, name=kind))
         release(self._tx, job, kind)
-        if self._limits.exceeded_by(crashes):
+        if job.cancelling is None and self._limits.exceeded_by(crashes):
             # Looked up again: it stands in its line now, and leaves it from there.
             reason = f"lost its worker {sum(crashes.values())} times (last: {kind})"
             finish_failed(self._tx, self._held(key), Failure(reason, FailureKind.STALLED), attempts=0)
             self._failed.append(self._ref(job))
         else:
-            self._recovered.append(self._ref(job))
+            self._took_back(job)
+
+    def _took_back(self, job: Held) -> None:
+        """It waits again; or it has ended, if it was asked to stop."""
+        (self._recovered if job.cancelling is None else self._failed).append(self._ref(job))
 
     def _held(self, key: int) -> Held:
         job = look_up(self._tx, key)

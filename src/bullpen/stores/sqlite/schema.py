@@ -99,6 +99,7 @@ CREATE TABLE dedup(
   queue INTEGER NOT NULL,
   id TEXT NOT NULL,
   owner INTEGER NOT NULL,
+  owner_id TEXT NOT NULL,
   until_ms INTEGER,
   next BLOB,
   PRIMARY KEY(queue, id)

@@ -28,20 +28,30 @@ _COMPLETED_ROWS = (
 )
 
 
+_BY_ATTEMPTS = frozenset({FailureKind.ERROR, FailureKind.TIMEOUT, FailureKind.UNRECOVERABLE})
+
+
 def settle(tx: Transaction, settlements: Sequence[Settlement]) -> list[SettleOutcome]:
+    """In the order asked; completions that follow each other are carried out together."""
     outcomes = [SettleOutcome.LEASE_LOST] * len(settlements)
-    completed: dict[int, int] = {}
-    others: list[int] = []
+    together: dict[int, int] = {}
+
+    def complete_these() -> None:
+        for key in _complete(tx, settlements, together):
+            outcomes[together[key]] = SettleOutcome.SETTLED
+        together.clear()
+
     for n, settlement in enumerate(settlements):
         key, _ = key_and_token(settlement.lease)
-        if isinstance(settlement.verdict, Completed) and key not in completed:
-            completed[key] = n
+        completed = isinstance(settlement.verdict, Completed)
+        # One job twice: each settlement finds what the one before it left.
+        if not completed or key in together:
+            complete_these()
+        if completed:
+            together[key] = n
         else:
-            others.append(n)
-    for key in _complete(tx, settlements, completed):
-        outcomes[completed[key]] = SettleOutcome.SETTLED
-    for n in others:
-        outcomes[n] = _settle_one(tx, settlements[n])
+            outcomes[n] = _settle_one(tx, settlement)
+    complete_these()
     return outcomes
 
 
@@ -97,6 +107,7 @@ class Held(msgspec.Struct, frozen=True):
     keep: bytes | None
     stacks: tuple[str, ...]
     spec: JobSpec
+    cancelling: str | None
 
     @property
     def id(self) -> str:
@@ -107,15 +118,15 @@ def look_up(tx: Transaction, key: int, token: str | None = None) -> Held | None:
     """The job with this key; with a token, only if that still holds it."""
     row = tx.db.execute(
         "SELECT job.key, queue, own_id, state, priority, attempts_made, crashes, tenant, dedup, keep, stacks, spec,"
-        " token FROM job JOIN body ON body.key = job.key WHERE job.key = ?",
+        " cancelling, token FROM job JOIN body ON body.key = job.key WHERE job.key = ?",
         (key,),
     ).fetchone()
-    if row is None or (token is not None and (row[12] != token or row[3] != ACTIVE)):
+    if row is None or (token is not None and (row[13] != token or row[3] != ACTIVE)):
         return None
-    key, queue, own_id, state, priority, attempts, crashes, tenant, dedup, keep, stacks, spec, _ = row
+    key, queue, own_id, state, priority, attempts, crashes, tenant, dedup, keep, stacks, spec, cancelling, _ = row
     return Held(
         key, queue, own_id, state, priority, attempts, decode_crashes(crashes) if crashes else {}, tenant, dedup,
-        keep, decode_stacks(stacks) if stacks else (), decode_spec(spec),
+        keep, decode_stacks(stacks) if stacks else (), decode_spec(spec), cancelling,
     )  # fmt: skip
 
 
@@ -125,9 +136,11 @@ def _settle_one(tx: Transaction, settlement: Settlement) -> SettleOutcome:
     if job is None:
         return SettleOutcome.LEASE_LOST
     match settlement.verdict:
+        case Retry() | Postponed() if job.cancelling is not None:
+            _end_as_asked(tx, job, job.cancelling)
         case Completed():
-            # The same lease twice in a batch: the first settlement took it.
-            return SettleOutcome.LEASE_LOST
+            # A stale lease of the same job stands before this one in the batch.
+            _complete(tx, [settlement], {key: 0})
         case Retry(failure, delay_ms):
             _retry(tx, job, failure, delay_ms)
         case Failed(failure):
@@ -159,11 +172,17 @@ def _retry(tx: Transaction, job: Held, failure: Failure, delay_ms: int) -> None:
 
 
 def release(tx: Transaction, job: Held, crash: CrashKind | None) -> None:
-    """Back to the head of the line, no attempt used; the crash, if any, is recorded."""
+    """Back to the head of the line, no attempt used; the crash, if any, is recorded.
+
+    A job that was asked to stop ends instead.
+    """
     if crash is not None:
         crashes = {**job.crashes, crash: job.crashes.get(crash, 0) + 1}
         tx.db.execute("UPDATE job SET crashes = ? WHERE key = ?", (encode(crashes), job.key))
-    _to_line(tx, job, head=True, attempts=0)
+    if job.cancelling is not None:
+        _end_as_asked(tx, job, job.cancelling)
+    else:
+        _to_line(tx, job, head=True, attempts=0)
 
 
 def _to_line(tx: Transaction, job: Held, *, head: bool, attempts: int) -> None:
@@ -204,7 +223,7 @@ def finish_failed(tx: Transaction, job: Held, failure: Failure, *, attempts: int
     _moved(tx, job, FAILED)
     prev = state_of(job.state, job.priority)
     tx.tell(job.queue, Event(EventKind.FAILED, job.id, tx.now_ms, job.tenant, prev=prev, failure=_brief(failure)))
-    if failure.kind in (FailureKind.ERROR, FailureKind.TIMEOUT) and job.attempts_made + attempts >= job.spec.attempts:
+    if failure.kind in _BY_ATTEMPTS and job.attempts_made + attempts >= job.spec.attempts:
         exhausted = Event(
             EventKind.RETRIES_EXHAUSTED, job.id, tx.now_ms, job.tenant, count=job.attempts_made + attempts
         )
@@ -212,6 +231,11 @@ def finish_failed(tx: Transaction, job: Held, failure: Failure, *, attempts: int
     if job.dedup is not None:
         release_dedup(tx, job.queue, job.dedup, job.key)
     retain(tx, job.queue, FAILED, [(job.key, keep_of(job.keep, FAILED))])
+
+
+def _end_as_asked(tx: Transaction, job: Held, reason: str) -> None:
+    """End a job that was asked to stop while it ran, and whose worker left it to run again."""
+    finish_failed(tx, job, cancelled(reason), attempts=0)
 
 
 def end_unstarted(tx: Transaction, key: int, failure: Failure) -> None:

@@ -168,7 +168,9 @@ def clean(tx: Transaction, name: str, state: State, older_than_ms: int, limit: i
     queue = tx.existing_queue(name)
     if state == State.ACTIVE:
         raise WrongState("active jobs cannot be cleaned; cancel them")
-    entered = {State.DELAYED: "added_ms"}.get(state, "finished_ms" if state in FINISHED else "ready_ms")
+    entered = {State.DELAYED: "coalesce(started_ms, added_ms)"}.get(
+        state, "finished_ms" if state in FINISHED else "ready_ms"
+    )
     line = {State.WAITING: " AND priority = 0", State.PRIORITIZED: " AND priority > 0"}.get(state, "")
     rows = tx.db.execute(
         f"SELECT key FROM job WHERE queue = ? AND state = {STATE_NUMBER[state]:d}{line} AND {entered} <= ?"

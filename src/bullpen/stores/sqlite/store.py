@@ -95,13 +95,15 @@ class SqliteStore:
         token = file.next_claim()
         claimant = claiming.Claimant(worker, lease_ms, token)
 
-        def exchange(tx: Transaction) -> Exchanged:
+        def exchange(tx: Transaction, *, may_claim: bool) -> Exchanged:
             settled = settling.settle(tx, settlements) if settlements else []
-            claimed = claiming.claim(tx, wants, claimant) if wants else Claimed()
-            _tell_if_drained(tx, settlements, claimed)
+            claimed = claiming.claim(tx, wants, claimant) if wants and may_claim else Claimed()
+            _tell_if_drained(tx, settlements, settled, claimed)
             return Exchanged(tuple(settled), claimed)
 
-        answer = await self._write(lambda tx: answer_exchange(tx, request, lease_ms, token.text, lambda: exchange(tx)))
+        answer = await self._write(
+            lambda tx: answer_exchange(tx, request, lease_ms, token.text, lambda may: exchange(tx, may_claim=may))
+        )
         file.presence.mark_received(token.number)
         return answer
 
@@ -265,10 +267,14 @@ class SqliteStore:
         return await self._file.read(lambda db: looking.workers(db, self._clock.now_ms()))
 
 
-def _tell_if_drained(tx: Transaction, settlements: Sequence[Settlement], claimed: Claimed) -> None:
+def _tell_if_drained(
+    tx: Transaction, settlements: Sequence[Settlement], outcomes: Sequence[SettleOutcome], claimed: Claimed
+) -> None:
     """Say so when the last job of a queue was settled and nothing more is to run."""
     busy = {job.lease.ref.queue for job in claimed.jobs}
-    for name in {settlement.lease.ref.queue for settlement in settlements} - busy:
+    done = zip(settlements, outcomes, strict=True)
+    settled = {settlement.lease.ref.queue for settlement, outcome in done if outcome == SettleOutcome.SETTLED}
+    for name in settled - busy:
         queue = tx.queue_number_if_known(name)
         if queue and not any(tx.counters(queue, "waiting", "prioritized", "delayed", "active")):
             tx.tell(queue, Event(EventKind.DRAINED, at_ms=tx.now_ms))

@@ -9,7 +9,7 @@ from bullpen.job.events import Event, EventKind
 from bullpen.job.record import CrashKind, JobRef
 from bullpen.job.spec import Dedup, JobSpec
 from bullpen.job.verdicts import Completed, Failed, Postponed, Retry, Settlement
-from bullpen.stores.base import MAX_EVENTS, CrashLimits, EventPage, Store
+from bullpen.stores.base import FROM_START, MAX_EVENTS, CrashLimits, EventPage, Store
 from bullpen.testing.conformance.moves import (
     BOOM,
     LEASE_MS,
@@ -162,6 +162,16 @@ async def test_no_cursor_starts_at_the_end(store: Store) -> None:
     assert {event.job_id for event in await events_since(store, page.cursor)} == {ref.id}
 
 
+async def test_a_log_can_be_read_from_its_start(store: Store) -> None:
+    """FROM_START is before the oldest event that is kept, and no gap, also where nothing was told yet."""
+    assert await events_since(store, FROM_START, "nowhere") == []
+    ref = await add_one(store)
+    await complete_one(store)
+    events = await events_since(store, FROM_START)
+    assert (events[0].kind, events[0].job_id) == (EventKind.ADDED, ref.id)
+    assert EventKind.COMPLETED in {event.kind for event in events}
+
+
 async def test_a_log_can_be_followed_before_its_first_job(store: Store) -> None:
     """A reader that came before the queue misses nothing of it."""
     cursor = await end_of_log(store, "not-yet")
@@ -234,7 +244,7 @@ async def test_a_log_keeps_its_newest_events_and_says_gap(store: Store) -> None:
 async def test_refuses_a_cursor_that_no_event_gave(store: Store) -> None:
     """A made-up cursor is BadOption, not the beginning of the log."""
     await add_one(store)
-    for cursor in ("", "nonsense", "-1", "½"):
+    for cursor in ("nonsense", "-1", "½"):
         with pytest.raises(BadOption):
             await store.events(MAIL, after=cursor, limit=10, timeout_ms=0)
 

@@ -159,9 +159,9 @@ async def test_pages_show_active_jobs(store: Store) -> None:
     refs = await add_many(store, 5)
     await claim(store, 5, worker="worker-7")
     pages = await _pages(store, State.ACTIVE, limit=2)
-    assert sorted(sum(pages, [])) == sorted(ref.id for ref in refs)
-    page = await store.jobs(MAIL, State.ACTIVE, limit=10)
-    assert {job.worker for job in page.jobs} == {"worker-7"}
+    assert sorted(job_id for page in pages for job_id in page) == sorted(ref.id for ref in refs)
+    all_of_them = await store.jobs(MAIL, State.ACTIVE, limit=10)
+    assert {job.worker for job in all_of_them.jobs} == {"worker-7"}
 
 
 async def test_a_full_last_page_is_the_end(store: Store) -> None:

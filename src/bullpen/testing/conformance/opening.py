@@ -90,6 +90,16 @@ async def test_stores_on_one_place_see_the_same_jobs(harness: Harness, store: St
     assert await state_of(store, ref) == State.ACTIVE
 
 
+async def test_a_store_makes_another_on_its_place(store: Store) -> None:
+    """For another thread's event loop a store hands out an unopened one, with a life of its own."""
+    ref = await add_one(store)
+    another = store.another()
+    await another.open()
+    assert await state_of(another, ref) == State.WAITING
+    await another.close()
+    assert await state_of(store, ref) == State.WAITING
+
+
 async def test_closing_twice_is_safe(store: Store) -> None:
     """A second close does nothing."""
     await store.close()

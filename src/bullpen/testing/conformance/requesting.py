@@ -2,7 +2,6 @@
 
 import asyncio
 
-
 from bullpen.errors import BullpenError
 from bullpen.job.spec import NewJob
 from bullpen.job.verdicts import Completed, Failed, Settlement

@@ -1,0 +1,76 @@
+"""What a run found, as Markdown for people and as JSON for programs."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.series import Figures, Ratio, Series, Summary
+from benchmarks.trials import MEASURES
+
+_START, _END = "<!-- results -->", "<!-- /results -->"
+
+
+def as_json(figures: Figures, series: Sequence[Series], ratios: Sequence[Ratio], setup: Sequence[str]) -> str:
+    compared = {ratio.name: figures.ratio(ratio) for ratio in ratios}
+    content = {
+        "setup": list(setup),
+        "rows": [_row(figures, one) for one in series],
+        "ratios": {name: round(found.median, 3) if found else None for name, found in compared.items()},
+        "ratio_spreads": {name: _spread(found, 3) for name, found in compared.items()},
+    }
+    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+
+
+def _row(figures: Figures, series: Series) -> dict[str, Any]:
+    found = figures.of(series)
+    row: dict[str, Any] = {
+        "system": series.system,
+        "measure": series.measure,
+        "setting": series.setting,
+        "median": round(found.median, 3) if found else None,
+        "spread": _spread(found, 3),
+        "unit": series.unit,
+    }
+    return row if found else row | {"note": _why_missing(figures, series)}
+
+
+def _spread(found: Summary | None, digits: int) -> list[float] | None:
+    return [round(found.low, digits), round(found.high, digits)] if found else None
+
+
+def as_markdown(figures: Figures, series: Sequence[Series], ratios: Sequence[Ratio], setup: Sequence[str]) -> str:
+    lines = [*[f"{line}  " for line in setup], ""]
+    lines += ["| measure | system | setting | median | spread (min–max) | unit |", "|---|---|---|---:|---:|---|"]
+    for one in sorted(series, key=lambda one: MEASURES.index(one.measure)):
+        found = figures.of(one)
+        cells = (_number(found.median), _range(found)) if found else (_why_missing(figures, one), "")
+        lines.append(f"| {one.measure} | {one.system} | {one.setting} | {cells[0]} | {cells[1]} | {one.unit} |")
+    lines += ["", "| ratio of medians | value | spread of the rounds | target |", "|---|---:|---:|---:|"]
+    for ratio in ratios:
+        compared = figures.ratio(ratio)
+        cells = (f"{compared.median:.2f}", _range(compared)) if compared else ("not measured", "")
+        lines.append(f"| `{ratio.name}` | {cells[0]} | {cells[1]} | {ratio.target} |")
+    return "\n".join(lines) + "\n"
+
+
+def _why_missing(figures: Figures, series: Series) -> str:
+    why = figures.missing.get(series)
+    return f"not measured: {why}" if why else "not measured"
+
+
+def _range(found: Summary) -> str:
+    return f"{_number(found.low)}–{_number(found.high)}"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.2f}"
+
+
+def write_between_markers(page: Path, text: str) -> None:
+    """Put the tables where the page has its place for them."""
+    before, _, rest = page.read_text().partition(_START)
+    _, end, after = rest.partition(_END)
+    if not end:
+        raise ValueError(f"{page.name} has no place for results: {_START} … {_END}")
+    page.write_text(f"{before}{_START}\n\n{text}\n{_END}{after}")

@@ -1,0 +1,40 @@
+"""A trial: one measurement of one system, in a folder of its own."""
+
+import dataclasses
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+
+from benchmarks.series import Series
+
+Measured = Mapping[Series, float]
+
+ENQUEUE = "enqueue, SQLite"
+DRAIN = "drain, SQLite"
+PROCESSES = "drain by several processes, SQLite"
+PICKUP_50 = "pickup p50, SQLite"
+PICKUP_99 = "pickup p99, SQLite"
+CLAIM_STEPS = "claim of 50, SQLite: VM steps"
+CLAIM_BYTES = "claim of 50, SQLite: bytes read"
+MEASURES = (ENQUEUE, DRAIN, PROCESSES, PICKUP_50, PICKUP_99, CLAIM_STEPS, CLAIM_BYTES)
+"""In the order of the report."""
+
+
+class NotMeasured(Exception):
+    """There is nothing to measure here, and why."""
+
+
+class WentWrong(Exception):
+    """The measured system did not do what was asked."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Trial:
+    series: Sequence[Series]
+    measure: Callable[[Path], Awaitable[Measured]]
+    """Given an empty folder."""
+    once: bool = False
+    """Counts work, not time: the same in every round."""
+
+
+def pickup_series(system: str, setting: str) -> tuple[Series, Series]:
+    return Series(system, PICKUP_50, setting, "ms"), Series(system, PICKUP_99, setting, "ms")
