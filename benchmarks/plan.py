@@ -46,6 +46,8 @@ class Sizes:
 
 def all_trials(sizes: Sizes, limit: Path, huey: Huey | NotInstalled) -> list[Trial]:
     return [
+        draining(1, "full", sizes.few_jobs),
+        draining(10, "full", sizes.some_jobs),
         adding("one", "full", sizes.few_jobs),
         huey_life(huey, sizes.some_jobs),
         draining(50, "full", sizes.jobs),
@@ -53,8 +55,6 @@ def all_trials(sizes: Sizes, limit: Path, huey: Huey | NotInstalled) -> list[Tri
         draining(50, "normal", sizes.jobs),
         limiting(limit, "normal", 50, sizes.jobs),
         limiting(limit, "normal", 200, sizes.jobs),
-        draining(1, "full", sizes.few_jobs),
-        draining(10, "full", sizes.some_jobs),
         draining(200, "full", sizes.jobs),
         draining(50, "full", sizes.jobs, keep_all=False),
         processes(1, sizes.jobs),

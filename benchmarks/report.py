@@ -1,7 +1,7 @@
 """What a run found, as Markdown for people and as JSON for programs."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +9,11 @@ from benchmarks.series import Figures, Ratio, Series, Summary
 from benchmarks.trials import MEASURES
 
 _START, _END = "<!-- results -->", "<!-- /results -->"
+
+
+def in_order(series: Iterable[Series]) -> list[Series]:
+    """By measure, and within it by system."""
+    return sorted(series, key=lambda one: (MEASURES.index(one.measure), one.system))
 
 
 def as_json(figures: Figures, series: Sequence[Series], ratios: Sequence[Ratio], setup: Sequence[str]) -> str:
@@ -42,7 +47,7 @@ def _spread(found: Summary | None, digits: int) -> list[float] | None:
 def as_markdown(figures: Figures, series: Sequence[Series], ratios: Sequence[Ratio], setup: Sequence[str]) -> str:
     lines = [*[f"{line}  " for line in setup], ""]
     lines += ["| measure | system | setting | median | spread (min–max) | unit |", "|---|---|---|---:|---:|---|"]
-    for one in sorted(series, key=lambda one: MEASURES.index(one.measure)):
+    for one in series:
         found = figures.of(one)
         cells = (_number(found.median), _range(found)) if found else (_why_missing(figures, one), "")
         lines.append(f"| {one.measure} | {one.system} | {one.setting} | {cells[0]} | {cells[1]} | {one.unit} |")

@@ -17,7 +17,7 @@ from benchmarks.children import ROOT, ChildFailed
 from benchmarks.limit import find_limit
 from benchmarks.peers.huey_setup import Huey, NotInstalled, install
 from benchmarks.plan import Sizes, all_ratios, all_trials
-from benchmarks.report import as_json, as_markdown, write_between_markers
+from benchmarks.report import as_json, as_markdown, in_order, write_between_markers
 from benchmarks.series import Figures
 from benchmarks.trials import NotMeasured, Trial, WentWrong
 
@@ -74,7 +74,7 @@ def setup_of(sizes: Sizes, huey: Huey | NotInstalled, load: float) -> list[str]:
     versions = f"Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}, {beside}"
     return [
         f"{datetime.now(UTC):%Y-%m-%d}, {machine}, {versions}.",
-        f"{sizes.rounds} rounds of up to {sizes.jobs:,} jobs and {sizes.samples} pickups.",
+        f"Rounds: {sizes.rounds}, each of up to {sizes.jobs:,} jobs and {sizes.samples} pickups.",
     ]
 
 
@@ -86,7 +86,7 @@ async def bench(args: argparse.Namespace) -> int:
     trials = all_trials(sizes, find_limit(args.limit), huey)
     run = Run(trials, sizes.rounds)
     await run.all_rounds()
-    series = [one for trial in trials for one in trial.series]
+    series = in_order(one for trial in trials for one in trial.series)
     found = run.figures, series, all_ratios(sizes), setup_of(sizes, huey, load)
     text = as_markdown(*found)
     (OUT / "latest.json").write_text(as_json(*found))

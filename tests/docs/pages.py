@@ -49,5 +49,5 @@ def rows(text: str) -> Iterator[list[str]]:
     """The rows of the tables in a text whose first cell is a piece of code, without its marks."""
     for line in text.splitlines():
         if match := _CELL_CODE.match(line):
-            cells = [cell.strip() for cell in line.strip("|").split(" | ")]
-            yield [match[1], *(cell.rstrip(" |") for cell in cells[1:])]
+            cells = line.strip().removeprefix("|").removesuffix("|").split("|")
+            yield [match[1], *(cell.strip() for cell in cells[1:])]

@@ -20,6 +20,17 @@ _MAX_NAME = 200
 _MAX_ID = 300
 
 
+def is_text(value: object) -> bool:
+    """Whether this is a text that is not empty and that UTF-8 can carry."""
+    if not isinstance(value, str) or not value:
+        return False
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def check_queue_name(name: object) -> str:
     """Return a legal queue name, or raise BadName."""
     if not isinstance(name, str) or not _NAME.fullmatch(name):
@@ -31,8 +42,8 @@ def check_queue_name(name: object) -> str:
 
 def check_job_name(name: object) -> str:
     """Return a legal job name, or raise BadName."""
-    if not isinstance(name, str) or not name:
-        raise BadName(f"job name {name!r}: use a text that is not empty")
+    if not isinstance(name, str) or not is_text(name):
+        raise BadName(f"job name {name!r}: use a text that is not empty, in Unicode without lone surrogates")
     if len(name) > _MAX_NAME:
         raise BadName(f"job name is {len(name)} characters long; at most {_MAX_NAME}")
     return name
@@ -43,8 +54,8 @@ def check_explicit_id(job_id: object) -> str:
 
     Whole numbers are the store's own, and a colon separates the parts of a key.
     """
-    if not isinstance(job_id, str) or not job_id:
-        raise BadId(f"job id {job_id!r}: use a text that is not empty")
+    if not isinstance(job_id, str) or not is_text(job_id):
+        raise BadId(f"job id {job_id!r}: use a text that is not empty, in Unicode without lone surrogates")
     if len(job_id) > _MAX_ID:
         raise BadId(f"job id is {len(job_id)} characters long; at most {_MAX_ID}")
     if _CANONICAL_INTEGER.fullmatch(job_id):

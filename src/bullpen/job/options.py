@@ -4,11 +4,12 @@ import dataclasses
 import difflib
 import math
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
+from types import UnionType
 from typing import Any, TypedDict
 
 from bullpen.errors import BadOption
-from bullpen.job.names import check_explicit_id
+from bullpen.job.names import check_explicit_id, is_text
 from bullpen.job.spec import KEEP_ALL, KEEP_COMPLETED, Backoff, Dedup, JobSpec, Keep
 
 Duration = float | int | timedelta
@@ -16,6 +17,7 @@ Duration = float | int | timedelta
 MAX_PRIORITY = 2_097_151
 """The highest that BullMQ's score can carry: 2^21 - 1."""
 _MAX_DURATION_MS = 100 * 366 * 86_400_000
+_MAX_COUNT = 1_000_000_000
 
 
 def to_ms(option: str, duration: Duration) -> int:
@@ -26,7 +28,7 @@ def to_ms(option: str, duration: Duration) -> int:
         raise BadOption(f"{option}: seconds or a timedelta, not {duration!r}")
     else:
         seconds = duration
-    if not math.isfinite(seconds) or seconds < 0:
+    if seconds < 0 or (isinstance(seconds, float) and not math.isfinite(seconds)):
         raise BadOption(f"{option}: {duration!r} is not a time of 0 or more seconds")
     if seconds * 1000 > _MAX_DURATION_MS:
         raise BadOption(f"{option}: {duration!r} is more than a hundred years")
@@ -50,15 +52,15 @@ def exponential(base: Duration, *, jitter: float = 0.0, max_delay: Duration = 36
 
 def custom(name: str, base: Duration = 0) -> Backoff:
     """Ask the function that the worker was given under this name."""
-    if not isinstance(name, str) or not name or name in {"fixed", "exponential"}:
+    if not is_text(name) or name in {"fixed", "exponential"}:
         raise BadOption(f"backoff: {name!r} is not the name of a custom backoff")
     return Backoff(kind=name, delay_ms=to_ms("backoff", base))
 
 
 def keep(count: int | None = None, *, age: Duration | None = None) -> Keep:
     """Keep the newest `count` finished jobs, none older than `age`."""
-    if count is not None and (isinstance(count, bool) or not isinstance(count, int) or count < 0):
-        raise BadOption(f"keep: count is a whole number of 0 or more, not {count!r}")
+    if count is not None:
+        _whole("keep: count", count, 0, _MAX_COUNT)
     return Keep(count=count, age_ms=None if age is None else to_ms("keep: age", age))
 
 
@@ -71,8 +73,10 @@ def dedup(
     keep_last_if_active: bool = False,
 ) -> Dedup:
     """One job for one subject. Plain: until it ended; `ttl`: throttle; with `replace` and `extend`: debounce."""
-    if not isinstance(id, str) or not id:
+    if not is_text(id):
         raise BadOption(f"dedup: id is a text that is not empty, not {id!r}")
+    for option, value in (("extend", extend), ("replace", replace), ("keep_last_if_active", keep_last_if_active)):
+        _kind(f"dedup: {option}", value, bool, "True or False")
     if extend and ttl is None:
         raise BadOption("dedup: extend needs a ttl to extend")
     if keep_last_if_active and (ttl is not None or replace):
@@ -158,6 +162,11 @@ class JobOptions:
             raise BadOption("run_at: give delay or run_at, not both")
         if self.timeout is not None and to_ms("timeout", self.timeout) == 0:
             raise BadOption("timeout: must be more than 0")
+        _kind("lifo", self.lifo, bool, "True or False")
+        _kind("run_at", self.run_at, datetime | None, "a datetime")
+        _kind("dedup", self.dedup, Dedup | str | None, "an id, or what dedup(…) gives")
+        _kind("keep_completed", self.keep_completed, Keep, "what keep(…) gives")
+        _kind("keep_failed", self.keep_failed, Keep, "what keep(…) gives")
         _check_texts(self)
 
     def to_spec(self, now_ms: int) -> JobSpec:
@@ -211,6 +220,11 @@ def _whole(option: str, value: object, low: int, high: int) -> None:
         raise BadOption(f"{option}: a whole number from {low} to {high}, not {value!r}")
 
 
+def _kind(option: str, value: object, kind: type | UnionType, expected: str) -> None:
+    if not isinstance(value, kind):
+        raise BadOption(f"{option}: {expected}, not {value!r}")
+
+
 def _jitter(value: float) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
         raise BadOption(f"jitter: a share from 0 to 1, not {value!r}")
@@ -220,13 +234,15 @@ def _jitter(value: float) -> float:
 def _instant_ms(option: str, instant: datetime) -> int:
     if instant.tzinfo is None:
         raise BadOption(f"{option}: {instant.isoformat()} has no time zone; add one, e.g. tzinfo=UTC")
-    return round(instant.astimezone(UTC).timestamp() * 1000)
+    return round(instant.timestamp() * 1000)
 
 
 def _check_texts(options: JobOptions) -> None:
-    if options.tenant is not None and (not isinstance(options.tenant, str) or not options.tenant):
+    if options.tenant is not None and not is_text(options.tenant):
         raise BadOption(f"tenant: a text that is not empty, not {options.tenant!r}")
-    if isinstance(options.tags, str) or not all(isinstance(tag, str) and tag for tag in options.tags):
+    if not isinstance(options.tags, list | tuple) or not all(map(is_text, options.tags)):
         raise BadOption(f"tags: a list of texts, not {options.tags!r}")
-    if not all(isinstance(key, str) and isinstance(value, str) for key, value in options.headers.items()):
+    if not isinstance(options.headers, Mapping) or not all(
+        is_text(key) and (value == "" or is_text(value)) for key, value in options.headers.items()
+    ):
         raise BadOption(f"headers: texts by name, not {options.headers!r}")

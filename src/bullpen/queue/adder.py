@@ -6,6 +6,7 @@ that were made in one turn of the event loop share one trip to the store.
 
 import asyncio
 import uuid
+import weakref
 from collections.abc import Sequence
 from weakref import WeakKeyDictionary
 
@@ -20,7 +21,8 @@ class Adder:
     """One for each store and event loop: `Adder.of(store)`."""
 
     def __init__(self, store: Store) -> None:
-        self._store = store
+        # Weak, or the book of adders would keep every store for ever; who adds holds the store.
+        self._store = weakref.ref(store)
         self._waiting: list[tuple[NewJob, asyncio.Future[Added]]] = []
         self._trips: set[asyncio.Task[None]] = set()
 
@@ -35,23 +37,25 @@ class Adder:
     async def add(self, job: NewJob) -> Added:
         """Add one job, in company if there is any."""
         loop = asyncio.get_running_loop()
+        store = self._store()
+        assert store is not None
         answer: asyncio.Future[Added] = loop.create_future()
         self._waiting.append((job, answer))
         if len(self._waiting) == 1:
-            loop.call_soon(self._leave)
+            loop.call_soon(self._leave, store)
         return await answer
 
-    def _leave(self) -> None:
+    def _leave(self, store: Store) -> None:
         waiting, self._waiting = self._waiting, []
         for start in range(0, len(waiting), _AT_ONCE):
             # Owned by this adder until done; each caller awaits its own answer.
-            trip = asyncio.create_task(self._travel(waiting[start : start + _AT_ONCE]))
+            trip = asyncio.create_task(self._travel(store, waiting[start : start + _AT_ONCE]))
             self._trips.add(trip)
             trip.add_done_callback(self._trips.discard)
 
-    async def _travel(self, company: Sequence[tuple[NewJob, asyncio.Future[Added]]]) -> None:
+    async def _travel(self, store: Store, company: Sequence[tuple[NewJob, asyncio.Future[Added]]]) -> None:
         try:
-            answers = await self._store.add([job for job, _ in company], request=uuid.uuid4().hex)
+            answers = await store.add([job for job, _ in company], request=uuid.uuid4().hex)
         except Exception as error:  # noqa: BLE001 - it is every caller's error
             for _, future in company:
                 if not future.done():

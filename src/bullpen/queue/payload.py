@@ -43,7 +43,7 @@ def to_bytes(value: Any, *, what: str, codec: Codec | None = None, limit: int = 
     """The value as JSON; BadData or PayloadTooLarge name what it is that cannot be sent."""
     try:
         plain = _encode(value)
-    except (TypeError, ValueError, OverflowError, UnicodeEncodeError) as error:
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise BadData(f"{what} cannot be written as JSON: {error}") from error
     # The encoder writes NaN and Infinity as null, which would lose them in silence.
     if b"null" in plain and (where := _find_nan(value, what)):

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from typing import Any, Unpack
 
 from bullpen.clock import SYSTEM_CLOCK, Clock
-from bullpen.errors import BadOption
-from bullpen.job.names import check_job_name, check_queue_name
+from bullpen.errors import BadData, BadOption
+from bullpen.job.names import check_explicit_id, check_job_name, check_queue_name
 from bullpen.job.options import Duration, JobOptions, OptionFields, to_ms, with_options
 from bullpen.job.spec import NewJob
 from bullpen.job.state import State
@@ -130,8 +130,18 @@ async def add_all(jobs: Sequence[tuple[Queue, NewJob]]) -> list[Job]:
     for n, (queue, job) in enumerate(jobs):
         if queue.store is not store or job.queue != queue.name:
             raise BadOption(f"jobs[{n}]: was not prepared by a queue of the same store")
+        _check_prepared(n, job)
     added = await store.add([job for _, job in jobs], request=uuid.uuid4().hex)
     return [Job(queue, one.id, one.outcome) for (queue, _), one in zip(jobs, added, strict=True)]
+
+
+def _check_prepared(n: int, job: NewJob) -> None:
+    """A job that `prepare` made passes; one that was made by hand must be as sound."""
+    check_job_name(job.name)
+    if job.id is not None:
+        check_explicit_id(job.id)
+    if not isinstance(job.data, bytes):
+        raise BadData(f"jobs[{n}]: data is the JSON as bytes, not {type(job.data).__name__}; use prepare")
 
 
 def _state(state: State | str) -> State:

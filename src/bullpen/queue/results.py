@@ -62,11 +62,14 @@ class Results:
 
     async def _from_the_log(self, job_id: str) -> Outcome:
         cursor = FROM_START
+        latest: Outcome | None = None  # a job that was retried has ended more than once
         while True:
             page = await self._store.events(self._queue, after=cursor, limit=_PAGE, timeout_ms=0)
             for event in page.events:
-                if event.job_id == job_id and (outcome := _outcome(event)) is not None:
-                    return outcome
+                if event.job_id == job_id:
+                    latest = _outcome(event) or latest
+            if not page.events and latest is not None:
+                return latest
             if not page.events:
                 raise JobMissing(f"no job {job_id!r} in queue {self._queue!r}, nor a trace of its end")
             cursor = page.cursor

@@ -26,9 +26,9 @@ from bullpen.job.events import Event, EventKind
 from bullpen.job.names import is_generated_id
 from bullpen.job.record import CrashKind, Failure, FailureKind, JobRecord, JobRef, Lease
 from bullpen.job.spec import Dedup, JobSpec, Keep, NewJob
-from bullpen.job.state import READY, State
+from bullpen.job.state import FINISHED, READY, State
 from bullpen.job.verdicts import Cancelled, Completed, Failed, Postponed, Released, Retry, Settlement, Verdict
-from bullpen.stores.base import REQUEST_MEMORY_MS, Added, AddOutcome, Claimed, CrashLimits, Exchanged, SettleOutcome
+from bullpen.stores.base import REQUEST_MEMORY_MS, Added, AddOutcome, Claimed, Counts, CrashLimits, Exchanged
 from bullpen.testing.harness import Harness
 from bullpen.testing.model import Model, ModelJob
 
@@ -38,11 +38,12 @@ Place = Callable[[], contextlib.AbstractContextManager[Harness]]
 
 _TICK_MS = 10
 _PAGE = 6
+_STATES = [state for state in State if state != State.WAITING_CHILDREN]
 
 # ── what rules are given ─────────────────────────────────────────────────────────────────
 
 Draft = dict[str, Any]
-"""A job still to be named: its queue, and the options that it has; `start_in_ms` counts from now."""
+"""A job still to be named: its queue and its options; `start_in_ms` counts from now, `dedup` is the walk's."""
 
 _queues = st.sampled_from(["a", "b"])
 _workers = st.sampled_from(["worker-1", "worker-2"])
@@ -54,32 +55,35 @@ _seldom = st.integers(0, 4).map(lambda n: n == 4)
 _wants = st.dictionaries(_queues, st.integers(1, 3), min_size=1)
 _limits = st.sampled_from([CrashLimits(), CrashLimits(killed=0, lost_heartbeat=1), CrashLimits(total=0)])
 _crash_kinds = st.sampled_from(CrashKind)
-_DEDUPLICATIONS = {
-    "plain": Dedup("plain"),
-    "throttle": Dedup("throttle", ttl_ms=1_005),
-    "throttle-extend": Dedup("throttle-extend", ttl_ms=1_005, extend=True),
-    "replace": Dedup("replace", replace=True),
-    "debounce": Dedup("debounce", ttl_ms=1_005, extend=True, replace=True),
-    "keep-last": Dedup("keep-last", keep_last_if_active=True),
-}
+_deduplications = st.sampled_from(
+    [
+        Dedup("plain"),
+        Dedup("throttle", ttl_ms=1_005),
+        Dedup("throttle-extend", ttl_ms=1_005, extend=True),
+        Dedup("replace", replace=True),
+        Dedup("debounce", ttl_ms=1_005, extend=True, replace=True),
+        Dedup("keep-last", keep_last_if_active=True),
+    ]
+)
 # One count in a queue: what jobs with different ones leave of a batch that ends at once is a store's choice.
 _KEPT = {"a": (Keep(count=2), Keep()), "b": (JobSpec().keep_completed, Keep(count=2))}
 
-_drafts: st.SearchStrategy[Draft] = st.fixed_dictionaries(
-    {"queue": _queues},
-    optional={
-        "id": st.sampled_from(["x", "y", "z"]),
-        "data": _payloads,
-        "priority": _priorities,
-        "delay_ms": _delays_ms,
-        "lifo": st.just(True),
-        "attempts": st.integers(1, 3),
-        "start_in_ms": st.sampled_from([15, 1_005, 20_005]),
-        "dedup": st.sampled_from([*_DEDUPLICATIONS]),
-        "keep_completed": _seldom,
-        "keep_failed": _seldom,
-        "keep_logs": st.just(2),
-    },
+_options = {
+    "id": st.sampled_from(["x", "y", "z"]),
+    "data": _payloads,
+    "priority": st.integers(1, 2),
+    "delay_ms": _delays_ms,
+    "lifo": st.just(True),
+    "attempts": st.integers(2, 3),
+    "start_in_ms": _delays_ms,
+    "dedup": st.just(True),
+    "keep_none": st.just(True),
+    "keep_logs": st.just(2),
+}
+_drafts: st.SearchStrategy[Draft] = st.builds(
+    lambda queue, options: {"queue": queue, **dict(options)},
+    _queues,
+    st.lists(st.one_of([st.tuples(st.just(name), value) for name, value in _options.items()]), max_size=4),
 )
 _batches = st.lists(_drafts, min_size=1, max_size=4)
 _few_drafts = st.lists(_drafts, max_size=2)
@@ -92,16 +96,39 @@ _verdicts: st.SearchStrategy[Verdict] = st.one_of(
     st.builds(Postponed, _delays_ms, st.sampled_from(["", "later"])),
     st.builds(Released, st.none() | _crash_kinds),
 )
-_steps_of_one_job = st.one_of(
-    st.tuples(st.just("cancel"), st.fixed_dictionaries({"reason": st.just("asked")})),
-    st.tuples(st.just("retry"), st.just({})),
-    st.tuples(st.just("promote"), st.just({})),
-    st.tuples(st.just("change_delay"), st.fixed_dictionaries({"delay_ms": _delays_ms})),
-    st.tuples(st.just("change_priority"), st.fixed_dictionaries({"priority": _priorities})),
-    st.tuples(st.just("remove"), st.just({})),
-    st.tuples(st.just("update_data"), st.fixed_dictionaries({"data": _payloads})),
-    st.tuples(st.just("set_progress"), st.fixed_dictionaries({"progress": _payloads})),
-    st.tuples(st.just("add_log"), st.fixed_dictionaries({"lines": st.lists(st.just("line"), max_size=3)})),
+
+
+def _step(verb: str, **options: st.SearchStrategy[Any]) -> st.SearchStrategy[tuple[str, dict[str, Any]]]:
+    return st.tuples(st.just(verb), st.fixed_dictionaries(options))
+
+
+_steps_of_a_job = st.one_of(
+    _step("cancel", reason=st.just("asked")),
+    _step("retry"),
+    _step("promote"),
+    _step("change_delay", delay_ms=_delays_ms),
+    _step("change_priority", priority=_priorities),
+    _step("remove"),
+    _step("update_data", data=_payloads),
+    _step("set_progress", progress=_payloads),
+    _step("add_log", lines=st.lists(st.just("line"), max_size=3)),
+)
+_APT = {
+    "cancel": READY | {State.DELAYED, State.ACTIVE},
+    "retry": FINISHED,
+    "promote": {State.DELAYED},
+    "change_delay": {State.DELAYED},
+    "change_priority": READY | {State.DELAYED, State.ACTIVE},
+}
+"""In which states a step is not refused, where that is not all."""
+_steps_of_a_queue = st.one_of(
+    _step("pause"),
+    _step("resume"),
+    _step("resume"),
+    _step("retry_all", state=st.sampled_from([State.FAILED, State.COMPLETED, State.WAITING]), limit=st.integers(1, 5)),
+    _step("drain", delayed=st.booleans()),
+    _step("clean", state=st.sampled_from(_STATES), older_than_ms=st.sampled_from([0, 995]), limit=st.integers(1, 5)),
+    _step("obliterate", force=_seldom),
 )
 
 
@@ -115,6 +142,15 @@ class Asked:
     at_ms: int
 
 
+@dataclasses.dataclass
+class Sight:
+    """All that the store shows, after a step; no page of a state in which it counts no job."""
+
+    jobs: dict[tuple[str, State], list[JobRecord]] = dataclasses.field(default_factory=dict)
+    counts: dict[str, Counts] = dataclasses.field(default_factory=dict)
+    oldest_ms: dict[str, int | None] = dataclasses.field(default_factory=dict)
+
+
 class StoreMachine(RuleBasedStateMachine):
     place: Place
 
@@ -122,14 +158,15 @@ class StoreMachine(RuleBasedStateMachine):
         super().__init__()
         self._exit = contextlib.ExitStack()
         self._harness = self._exit.enter_context(self.place())
-        self._runner = self._exit.enter_context(asyncio.Runner())
+        self._loop = self._exit.enter_context(asyncio.Runner()).get_loop()
         self._store = self._run(self._harness.open())
         facts = self._store.facts
         self._model = Model(self._harness.clock, detects_dead_processes=facts.detects_dead_processes)
+        self._dedup = Dedup("")
         self._numbers = 0
         self._asked: list[Asked] = []
         self._leases: list[Lease] = []
-        self._found: dict[tuple[str, State], list[JobRecord]] = {}
+        self._sight = Sight()
         self._compared = False
         self._cursors = {queue: self._end_of_log(queue) for queue in ("a", "b")}
         self._starts = dict(self._cursors)
@@ -147,20 +184,22 @@ class StoreMachine(RuleBasedStateMachine):
 
     # ── producing and working ────────────────────────────────────────────────────────────
 
-    @initialize(batch=_batches)
-    def start(self, batch: list[Draft]) -> None:
+    @initialize(batch=_batches, dedup=_deduplications)
+    def start(self, batch: list[Draft], dedup: Dedup) -> None:
+        """One kind of deduplication in a walk: so its subjects meet."""
+        self._dedup = dedup
         self.add(batch, lost=False)
 
     @rule(batch=_batches, lost=_seldom)
     def add(self, batch: list[Draft], lost: bool) -> None:
-        jobs = [self._named(job) for job in batch]
+        jobs = [self._named(draft) for draft in batch]
         request = self._fresh("request")
         self._expect_added(jobs, self._ask(request, lambda: self._store.add(jobs, request=request), lost=lost))
 
     @rule(batch=_batches)
     def crash_while_adding(self, batch: list[Draft]) -> None:
         """Nobody knows whether it took effect; asking again makes it so, once."""
-        jobs = [self._named(job) for job in batch]
+        jobs = [self._named(draft) for draft in batch]
         request = self._fresh("request")
         self._run(_lose_answer(lambda: self._store.add(jobs, request=request)))
         self._crash()
@@ -169,35 +208,34 @@ class StoreMachine(RuleBasedStateMachine):
     @precondition(lambda self: self._model.jobs)
     @rule(wants=_wants, worker=_workers, lease_ms=_leases_ms, lost=_seldom)
     def claim(self, wants: Mapping[str, int], worker: str, lease_ms: int, lost: bool) -> None:
-        self._tick()
         request = self._fresh("request")
 
         async def claim() -> Exchanged:
             return Exchanged((), await self._store.claim(wants, worker=worker, lease_ms=lease_ms, request=request))
 
-        answer = self._ask(request, claim, lost=lost)
-        self._expect_claimed(answer.claimed, wants, worker, lease_ms)
+        self._tick()
+        self._expect_claimed(self._ask(request, claim, lost=lost).claimed, wants, worker, lease_ms)
 
     @precondition(lambda self: self._leases)
     @rule(data=st.data(), verdicts=st.lists(_verdicts, min_size=1, max_size=3), then=_few_drafts, lost=_seldom)
     def settle(self, data: st.DataObject, verdicts: list[Verdict], then: list[Draft], lost: bool) -> None:
-        self._tick()
         settlements = self._draw_settlements(data, verdicts, then)
         request = self._fresh("request")
 
         async def settle() -> Exchanged:
             return Exchanged(tuple(await self._store.settle(settlements, request=request)))
 
-        self._expect_settled(self._ask(request, settle, lost=lost).settled, settlements)
+        self._tick()
+        answer = self._ask(request, settle, lost=lost)
+        assert list(answer.settled) == self._model.settle(settlements)
 
-    @precondition(lambda self: self._leases)
+    @precondition(lambda self: self._model.jobs)
     @rule(
         data=st.data(),
         verdicts=st.lists(_verdicts, max_size=3),
         then=_few_drafts,
         wants=_wants,
         worker=_workers,
-        lease_ms=_leases_ms,
         lost=_seldom,
     )
     def exchange(
@@ -207,19 +245,28 @@ class StoreMachine(RuleBasedStateMachine):
         then: list[Draft],
         wants: Mapping[str, int],
         worker: str,
-        lease_ms: int,
         lost: bool,
     ) -> None:
-        self._tick()
         settlements = self._draw_settlements(data, verdicts, then)
         request = self._fresh("request")
 
         def exchange() -> Coroutine[Any, Any, Exchanged]:
-            return self._store.exchange(settlements, wants, worker=worker, lease_ms=lease_ms, request=request)
+            return self._store.exchange(settlements, wants, worker=worker, lease_ms=5_005, request=request)
 
+        self._tick()
         answer = self._ask(request, exchange, lost=lost)
-        self._expect_settled(answer.settled, settlements)
-        self._expect_claimed(answer.claimed, wants, worker, lease_ms)
+        assert list(answer.settled) == self._model.settle(settlements)
+        self._expect_claimed(answer.claimed, wants, worker, 5_005)
+
+    @precondition(lambda self: self._model.jobs)
+    @rule(data=st.data(), queue=_queues, verdict=_verdicts, then=_few_drafts)
+    def run_one(self, data: st.DataObject, queue: str, verdict: Verdict, then: list[Draft]) -> None:
+        """The common case: a job is claimed and settled at once."""
+        known = len(self._leases)
+        self.claim({queue: 1}, "worker-1", 5_005, lost=False)
+        if len(self._leases) > known:
+            self.both_agree()
+            self.settle(data, [verdict], then, lost=False)
 
     @precondition(lambda self: self._remembered())
     @rule(data=st.data())
@@ -280,61 +327,38 @@ class StoreMachine(RuleBasedStateMachine):
     # ── steering ─────────────────────────────────────────────────────────────────────────
 
     @precondition(lambda self: self._model.jobs)
-    @rule(data=st.data(), step=_steps_of_one_job)
-    def steer(self, data: st.DataObject, step: tuple[str, dict[str, Any]]) -> None:
+    @rule(data=st.data(), step=_steps_of_a_job)
+    def steer_a_job(self, data: st.DataObject, step: tuple[str, dict[str, Any]]) -> None:
         self._tick()
-        verb, arguments = step
-        ref = data.draw(st.sampled_from([*self._model.jobs, JobRef("a", "nobody"), JobRef("c", "1")]), "ref")
-        self._both(verb, ref, **arguments)
+        verb, options = step
+        jobs = self._model.jobs
+        apt = [ref for ref, job in jobs.items() if job.state in _APT.get(verb, State)]
+        ref = data.draw(st.sampled_from([*apt * 4, *jobs, JobRef("a", "nobody")]), "ref")
+        self._both(verb, ref, **options)
 
     @precondition(lambda self: self._model.jobs)
-    @rule(queue=_queues, state=st.sampled_from([State.FAILED, State.COMPLETED, State.WAITING]), limit=st.integers(1, 5))
-    def retry_all(self, queue: str, state: State, limit: int) -> None:
-        self._both("retry_all", queue, state, limit=limit)
-
-    @rule(queue=_queues, verb=st.sampled_from(["pause", "resume", "resume"]))
-    def pause_or_resume(self, queue: str, verb: str) -> None:
-        self._both(verb, queue)
-
-    @precondition(lambda self: self._model.jobs)
-    @rule(queue=_queues, delayed=st.booleans())
-    def drain(self, queue: str, delayed: bool) -> None:
-        self._both("drain", queue, delayed=delayed)
-
-    @precondition(lambda self: self._model.jobs)
-    @rule(
-        queue=_queues,
-        state=st.sampled_from([state for state in State if state != State.WAITING_CHILDREN]),
-        older_than_ms=st.sampled_from([0, 995, 19_995]),
-        limit=st.integers(1, 5),
-    )
-    def clean(self, queue: str, state: State, older_than_ms: int, limit: int) -> None:
-        self._both("clean", queue, state, older_than_ms=older_than_ms, limit=limit)
-
-    @precondition(lambda self: len(self._model.jobs) > 6)
-    @rule(queue=_queues, force=_seldom)
-    def obliterate(self, queue: str, force: bool) -> None:
-        self._both("obliterate", queue, force=force)
-        if queue not in self._model.queues:
+    @rule(queue=_queues, step=_steps_of_a_queue)
+    def steer_a_queue(self, queue: str, step: tuple[str, dict[str, Any]]) -> None:
+        verb, options = step
+        self._both(verb, queue, **options)
+        if verb == "obliterate" and queue not in self._model.queues:
             self._cursors[queue] = self._starts[queue] = self._end_of_log(queue)
             self._told[queue] = []
 
     # ── time, and the end of processes ───────────────────────────────────────────────────
 
-    @rule(ms=st.sampled_from([_TICK_MS, 1_010, 6_000, 31_000, 90_000_000]))
+    @rule(ms=st.sampled_from([_TICK_MS, 1_010, 6_000, 31_000, 31_000, 90_000_000]))
     def let_time_pass(self, ms: int) -> None:
         self._run(self._harness.advance(ms))
         self._look()
 
-    @rule()
-    def crash(self) -> None:
-        self._crash()
-        self._look()
-
-    @rule()
-    def close_and_open(self) -> None:
-        self._run(self._store.close())
-        self._open()
+    @rule(killed=st.booleans())
+    def end_and_start_anew(self, killed: bool) -> None:
+        if killed:
+            self._crash()
+        else:
+            self._run(self._store.close())
+            self._open()
         self._look()
 
     def _crash(self) -> None:
@@ -358,32 +382,22 @@ class StoreMachine(RuleBasedStateMachine):
 
     def _every_job_is_in_exactly_one_place(self) -> None:
         """Also: in the right order, with the right record."""
-        model = self._model
-        for queue in model.queues:
+        for queue in self._model.queues:
             for state in State:
-                found = [_comparable(record) for record in self._found[queue, state]]
-                expected = [_comparable(job.record) for job in model.line(queue, state)]
+                found = [_comparable(record) for record in self._sight.jobs.get((queue, state), [])]
+                expected = [_comparable(job.record) for job in self._model.line(queue, state)]
                 if state == State.ACTIVE:  # their order is the store's own
                     found.sort(key=lambda record: record.ref)
                     expected.sort(key=lambda record: record.ref)
                 assert found == expected, f"{state} in {queue}"
-        assert len(model.seen) == sum(len(page) for page in self._found.values()), "a job in two places"
 
     def _queues_are_as_told(self) -> None:
-        assert list(self._run(self._store.queues())) == sorted(self._model.queues)
-        for queue in ("a", "b"):
-            counts = self._run(_or_refusal(self._store.counts(queue)))
-            assert counts == _do(lambda queue=queue: self._model.counts(queue))  # type: ignore[misc]
-            if queue in self._model.queues:
-                oldest_ms = self._run(self._store.oldest_waiting_ms(queue))
-                assert oldest_ms == self._model.oldest_waiting_ms(queue)
+        queues = sorted(self._model.queues)
+        assert self._sight.counts == {queue: self._model.counts(queue) for queue in queues}
+        assert self._sight.oldest_ms == {queue: self._model.oldest_waiting_ms(queue) for queue in queues}
 
     def _the_log_tells_where_each_job_is(self) -> None:
         for queue, told in self._told.items():
-            new = self._read_log(queue, self._cursors[queue], limit=1_000)
-            told.extend(new)
-            if new:
-                self._cursors[queue] = new[-1].cursor
             last = {event.job_id: event.kind for event in told if event.kind in _STATES_OF}
             for ref, job in self._model.jobs.items():
                 if ref.queue == queue:
@@ -393,7 +407,7 @@ class StoreMachine(RuleBasedStateMachine):
         """The same in small pages; each event has a cursor of its own, from which the log goes on."""
         for queue, told in self._told.items():
             cursor, read = self._starts[queue], list[Event]()
-            while page := self._read_log(queue, cursor, limit=_PAGE):
+            while page := self._run(self._read_log(queue, cursor, limit=_PAGE)):
                 read += page
                 cursor = page[-1].cursor
             assert read == told
@@ -402,7 +416,8 @@ class StoreMachine(RuleBasedStateMachine):
 
     def _check_pages(self) -> None:
         """Backwards is the same backwards, and each job alone is the same as in its page."""
-        for (queue, state), records in self._found.items():
+        for queue, state in [(queue, state) for queue in self._model.queues for state in State]:
+            records = self._sight.jobs.get((queue, state), [])
             assert self._run(self._read_jobs(queue, state, newest_first=True)) == records[::-1]
             for record in records:
                 assert self._run(self._store.job(record.ref)) == record
@@ -414,7 +429,7 @@ class StoreMachine(RuleBasedStateMachine):
     # ── asking ───────────────────────────────────────────────────────────────────────────
 
     def _run(self, call: Coroutine[Any, Any, T]) -> T:
-        return self._runner.run(call)
+        return self._loop.run_until_complete(call)
 
     def _tick(self) -> None:
         """What ends or starts now does not do so in the same millisecond as what did before."""
@@ -436,18 +451,25 @@ class StoreMachine(RuleBasedStateMachine):
         return answer
 
     def _look(self) -> None:
-        """Read all jobs; tell the model what is the store's own choice."""
+        """Read all that the store shows; tell the model what is the store's own choice."""
         self._compared = False
-        self._found = self._run(self._read_all_jobs())
-        refs = [record.ref for page in self._found.values() for record in page]
-        self._model.seen = {ref: n for n, ref in enumerate(refs)}
-        for page in self._found.values():
-            self._model.given_ids.update({record.name: record.id for record in page if is_generated_id(record.id)})
+        self._sight = self._run(self._read_all())
+        records = [record for page in self._sight.jobs.values() for record in page]
+        self._model.seen = {record.ref: n for n, record in enumerate(records)}
+        self._model.given_ids |= {record.name: record.id for record in records if is_generated_id(record.id)}
 
-    async def _read_all_jobs(self) -> dict[tuple[str, State], list[JobRecord]]:
-        keys = [(queue, state) for queue in await self._store.queues() for state in State]
-        pages = await asyncio.gather(*(self._read_jobs(queue, state) for queue, state in keys))
-        return dict(zip(keys, pages, strict=True))
+    async def _read_all(self) -> Sight:
+        sight = Sight()
+        for queue in await self._store.queues():
+            counts = sight.counts[queue] = await self._store.counts(queue)
+            sight.oldest_ms[queue] = await self._store.oldest_waiting_ms(queue)
+            for state in _STATES:
+                if getattr(counts, state):
+                    sight.jobs[queue, state] = await self._read_jobs(queue, state)
+        for queue, told in self._told.items():
+            told.extend(await self._read_log(queue, self._cursors[queue], limit=1_000))
+            self._cursors[queue] = told[-1].cursor if told else self._cursors[queue]
+        return sight
 
     async def _read_jobs(self, queue: str, state: State, *, newest_first: bool = False) -> list[JobRecord]:
         found: list[JobRecord] = []
@@ -459,8 +481,8 @@ class StoreMachine(RuleBasedStateMachine):
             if cursor is None:
                 return found
 
-    def _read_log(self, queue: str, after: str, *, limit: int) -> list[Event]:
-        page = self._run(self._store.events(queue, after=after, limit=limit, timeout_ms=0))
+    async def _read_log(self, queue: str, after: str, *, limit: int) -> list[Event]:
+        page = await self._store.events(queue, after=after, limit=limit, timeout_ms=0)
         assert not page.gap
         assert not page.events or page.cursor == page.events[-1].cursor
         return list(page.events)
@@ -475,9 +497,6 @@ class StoreMachine(RuleBasedStateMachine):
             if job.id is None and added.outcome in (AddOutcome.ADDED, AddOutcome.REPLACED):
                 self._model.given_ids[job.name] = added.id
         assert list(answer) == self._model.add(jobs)
-
-    def _expect_settled(self, answer: Sequence[SettleOutcome], settlements: Sequence[Settlement]) -> None:
-        assert list(answer) == self._model.settle(settlements)
 
     def _expect_claimed(self, answer: Claimed, wants: Mapping[str, int], worker: str, lease_ms: int) -> None:
         jobs, next_due_ms = self._model.claim(wants, worker=worker, lease_ms=lease_ms)
@@ -507,20 +526,24 @@ class StoreMachine(RuleBasedStateMachine):
         options = dict(draft)
         queue, own_id, data = options.pop("queue"), options.pop("id", None), options.pop("data", b"{}")
         completed, failed = _KEPT[queue]
-        options["keep_completed"] = Keep(count=0) if options.get("keep_completed") else completed
-        options["keep_failed"] = Keep(count=0) if options.get("keep_failed") else failed
+        none = Keep(count=0) if options.pop("keep_none", False) else None
+        options["keep_completed"], options["keep_failed"] = none or completed, none or failed
         if "start_in_ms" in options:
             options["start_by_ms"] = self._model.now_ms + options.pop("start_in_ms")
         if "dedup" in options:
-            options["dedup"] = _DEDUPLICATIONS[options["dedup"]]
+            options["dedup"] = self._dedup
+            if self._dedup.keep_last_if_active:
+                options.pop("lifo", None)  # it may be added amid a rescue: who then is at the head is left open
         return NewJob(queue, self._fresh("job"), data, own_id, JobSpec(**options))
 
     def _draw_settlements(
         self, data: st.DataObject, verdicts: Sequence[Verdict], then: Sequence[Draft]
     ) -> list[Settlement]:
         """For leases that are held, more often than for any that ever was given."""
+        if not self._leases:
+            return []
         held = [lease for lease in self._leases if self._model.held(lease) is not None]
-        leases = st.sampled_from(held) | st.sampled_from(self._leases) if held else st.sampled_from(self._leases)
+        leases = st.sampled_from([*held[::-1] * 3, *self._leases])
         settlements = [Settlement(data.draw(leases, "lease"), verdict) for verdict in verdicts]
         for n, (lease, verdict) in enumerate((each.lease, each.verdict) for each in settlements):
             if isinstance(verdict, Completed):

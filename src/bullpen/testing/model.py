@@ -125,7 +125,7 @@ class Model:
             subject.until_ms = until_ms
         state = owner.state if self.jobs.get(owner.ref) is owner else None
         if dedup.replace and state == State.DELAYED:
-            del self.jobs[owner.ref]
+            self._forget([owner], remember_ids=True)
             subject.owner = self._create(ref, new)
             return Added(ref.id, AddOutcome.REPLACED)
         if dedup.keep_last_if_active and state == State.ACTIVE:
@@ -189,6 +189,11 @@ class Model:
         return job if job is not None and job.lease == lease else None
 
     def _carry_out(self, job: ModelJob, verdict: Verdict) -> None:
+        if isinstance(verdict, Released) and verdict.crash is not None:
+            self._count_crash(job, verdict.crash)
+        if isinstance(verdict, Retry | Postponed | Released) and job.record.cancelling is not None:
+            self._fail(job, Failure(job.record.cancelling, FailureKind.CANCELLED))
+            return
         if not isinstance(verdict, Postponed | Released):
             job.change(attempts_made=job.record.attempts_made + 1)
         match verdict:
@@ -207,9 +212,7 @@ class Model:
                 self._fail(job, Failure(reason, FailureKind.CANCELLED))
             case Postponed(delay_ms, note):
                 self._delay(job, delay_ms, note)
-            case Released(crash):
-                if crash is not None:
-                    self._count_crash(job, crash)
+            case Released():
                 self._to_line(job, head=True)
             case unknown:
                 assert_never(unknown)
@@ -227,7 +230,7 @@ class Model:
     def abandon(self, leases: Sequence[Lease]) -> int:
         held = [job for lease in leases if (job := self.held(lease)) is not None]
         for job in reversed(held):
-            self._to_line(job, head=True)
+            self._carry_out(job, Released())
         return len(held)
 
     def notices(self, worker: str) -> set[tuple[Lease | None, str]]:
@@ -264,17 +267,14 @@ class Model:
     def _take_back(
         self, crashed: list[tuple[ModelJob, CrashKind]], limits: CrashLimits
     ) -> tuple[set[JobRef], set[JobRef]]:
-        """All go to the head; they stand there in the order in which they were started."""
+        """All go to the heads of their lines; in which order they stand there is the store's choice."""
         recovered: set[JobRef] = set()
         failed: set[JobRef] = set()
-        for job, kind in sorted(crashed, key=lambda each: (each[0].record.started_ms, each[0].place), reverse=True):
-            self._count_crash(job, kind)
-            self._to_line(job, head=True)
-            if limits.exceeded_by(job.record.crashes):
+        for job, kind in sorted(crashed, key=lambda each: self.seen.get(each[0].ref, -1), reverse=True):
+            self._carry_out(job, Released(kind))
+            if job.state in READY and limits.exceeded_by(job.record.crashes):
                 self._fail(job, Failure("", FailureKind.STALLED))
-                failed.add(job.ref)
-            else:
-                recovered.add(job.ref)
+            (recovered if job.state in READY else failed).add(job.ref)
         return recovered, failed
 
     def _count_crash(self, job: ModelJob, kind: CrashKind) -> None:
@@ -359,8 +359,8 @@ class Model:
         if state == State.ACTIVE:
             raise WrongState(state)
         old = [job for job in self.line(queue, state) if job.since_ms <= self.now_ms - older_than_ms]
-        # Which of them go is the store's choice: those that it no longer has.
-        old.sort(key=lambda job: job.ref in self.seen)
+        # The oldest go; which of those that are equally old is the store's choice: the ones it no longer has.
+        old.sort(key=lambda job: (job.since_ms, job.ref in self.seen))
         self._remove(old[:limit], remember_ids=True)
         return len(old[:limit])
 
@@ -450,11 +450,14 @@ class Model:
             kept = self.line(job.ref.queue, job.state)
             self._remove(kept[: max(0, len(kept) - keep.count)], remember_ids=True)
 
-    def _remove(self, jobs: Sequence[ModelJob], *, remember_ids: bool) -> None:
+    def _forget(self, jobs: Sequence[ModelJob], *, remember_ids: bool) -> None:
         for job in jobs:
             del self.jobs[job.ref]
             if remember_ids and not is_generated_id(job.ref.id):
                 self.remembered[job.ref] = job.record.added_ms + ID_MEMORY_MS
+
+    def _remove(self, jobs: Sequence[ModelJob], *, remember_ids: bool) -> None:
+        self._forget(jobs, remember_ids=remember_ids)
         for job in jobs:
             if job.state not in FINISHED:
                 self._free_subject(job, removed=True)

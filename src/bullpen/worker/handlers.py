@@ -37,7 +37,7 @@ Handlers = Mapping[str, "HandlerFunction | Handler | Mapping[str, HandlerFunctio
 
 def in_process(function: HandlerFunction) -> Handler:
     """Run this handler in a process of its own: for CPU-bound work, and for what must be killable."""
-    if not callable(function) or inspect.iscoroutinefunction(function):
+    if not hasattr(function, "__qualname__") or not callable(function) or inspect.iscoroutinefunction(function):
         raise BadHandler(f"{function!r}: a process runs a plain function, not {type(function).__name__}")
     handler = Handler(function, Mode.PROCESS)
     if find_function(handler.path) is not function:

@@ -67,13 +67,16 @@ class WorkerOptions:
             if to_ms(field, getattr(self, field)) == 0:
                 raise BadOption(f"{field}: must be more than 0")
         to_ms("grace", self.grace)
-        if isinstance(self.concurrency, int):
+        if isinstance(self.concurrency, Mapping):
+            for queue, slots in self.concurrency.items():
+                _positive(f"concurrency[{queue!r}]", slots)
+        elif self.concurrency is not None:
             _positive("concurrency", self.concurrency)
         for field in ("max_jobs", "max_memory_mb"):
             if getattr(self, field) is not None:
                 _positive(field, getattr(self, field))
-        if self.max_stalled < 0:
-            raise BadOption(f"max_stalled: 0 or more, not {self.max_stalled}")
+        if isinstance(self.max_stalled, bool) or not isinstance(self.max_stalled, int) or self.max_stalled < 0:
+            raise BadOption(f"max_stalled: a whole number of 0 or more, not {self.max_stalled!r}")
 
     @property
     def lease_ms(self) -> int:
@@ -91,7 +94,7 @@ class WorkerOptions:
         if isinstance(self.concurrency, int):
             return self.concurrency
         if self.concurrency is not None and queue in self.concurrency:
-            return _positive(f"concurrency[{queue!r}]", self.concurrency[queue])
+            return self.concurrency[queue]
         variable = "BULLPEN_CONCURRENCY_" + re.sub(r"[^A-Za-z0-9]", "_", queue).upper()
         text = os.environ.get(variable)
         if text is None:

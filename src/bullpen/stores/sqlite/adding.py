@@ -12,7 +12,7 @@ from bullpen.stores.sqlite.schema import ACTIVE, COMPLETED, DELAYED, FAILED, REA
 from bullpen.stores.sqlite.transaction import Row, Transaction, counter_of
 
 _INSERT_JOB = (
-    "INSERT INTO job(key, queue, own_id, state, priority, position, added_ms, ready_ms, due_ms, start_by_ms,"
+    "INSERT INTO job(key, queue, own_id, state, priority, position, added_ms, entered_ms, due_ms, start_by_ms,"
     " tenant, dedup, keep) VALUES"
 )
 _INSERT_BODY = "INSERT INTO body(key, name, data, spec) VALUES"
@@ -81,7 +81,7 @@ class _Batch:
                 spec.priority,
                 -key if spec.lifo and not delayed else key,
                 tx.now_ms,
-                None if delayed else tx.now_ms,
+                tx.now_ms,
                 due_ms,
                 spec.start_by_ms,
                 spec.tenant,

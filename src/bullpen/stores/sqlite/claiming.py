@@ -62,7 +62,7 @@ def make_runnable(tx: Transaction, queue: int, rows: list[Row], *, prev: State) 
     """Move jobs (key, own id, tenant, priority) from `delayed` to the end of their lines."""
     place = tx.take_numbers(len(rows))
     tx.execute_rows(
-        f"UPDATE job SET state = {READY}, position = fresh.column2, ready_ms = fresh.column3, due_ms = NULL,"
+        f"UPDATE job SET state = {READY}, position = fresh.column2, entered_ms = fresh.column3, due_ms = NULL,"
         " note = NULL FROM (VALUES",
         ") AS fresh WHERE job.key = fresh.column1",
         [(row[0], place + n, tx.now_ms) for n, row in enumerate(rows)],

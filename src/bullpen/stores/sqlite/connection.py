@@ -1,6 +1,7 @@
 """Opening the file, the turn lock between processes, and SQLite's errors in our words."""
 
 import contextlib
+import errno
 import fcntl
 import os
 import sqlite3
@@ -22,6 +23,7 @@ def connect(path: Path, sync: Sync) -> sqlite3.Connection:
         path, timeout=_BUSY_MS / 1000, isolation_level=None, check_same_thread=False, cached_statements=512
     )
     try:
+        migrate(db, str(path))  # first: a file that is not ours is left as it was
         db.execute("PRAGMA journal_mode = WAL")
         db.execute(f"PRAGMA synchronous = {'NORMAL' if sync == 'normal' else 'FULL'}")
         db.execute("PRAGMA cache_size = -16000")
@@ -47,13 +49,7 @@ def prepare(path: Path, sync: Sync) -> sqlite3.Connection:
         if path.exists() and not os.access(path, os.W_OK):
             raise StoreReadOnly(f"{path} is not writable: change its permissions or name another file")
         with TurnLock(path).held():
-            db = connect(path, sync)
-            try:
-                migrate(db, str(path))
-            except BaseException:
-                db.close()
-                raise
-            return db
+            return connect(path, sync)
 
 
 class TurnLock:
@@ -97,6 +93,12 @@ def translate(error: Exception, path: Path) -> StoreError:
     """What a driver's or the system's error means to a user."""
     if isinstance(error, PermissionError | FileExistsError | NotADirectoryError | IsADirectoryError):
         return StoreReadOnly(f"{path} cannot be opened for writing: {error}")
+    if isinstance(error, OSError):
+        match error.errno:
+            case errno.ENOSPC | errno.EDQUOT:
+                return StoreFull(f"{path}: the disk is full; nothing was written")
+            case errno.EROFS:
+                return StoreReadOnly(f"{path} does not accept writes: {error}")
     name = getattr(error, "sqlite_errorname", "") or ""
     match name.split("_")[1] if name.startswith("SQLITE_") else "":
         case "FULL":

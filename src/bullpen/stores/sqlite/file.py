@@ -1,7 +1,11 @@
 """One file in this process: its writer, its readers and its wake-ups, shared by all stores on it.
 
 The lease thread of a worker has a store of its own, on its own event loop; both speak through
-the one writer. Sharing is by path, counted, and starts anew in a forked child.
+the one writer. Sharing is by path, counted.
+
+A forked child cannot use a file that its parent had open, not even through a connection of its
+own: it inherits SQLite's memory of locks that only the parent holds, and what it writes is lost
+when the parent closes. So it is refused, and lets go of the locks that it inherited.
 """
 
 import asyncio
@@ -19,6 +23,7 @@ from bullpen.clock import Clock
 from bullpen.errors import StoreUnavailable
 from bullpen.stores.sqlite.connection import Sync, connect_reader, prepare, translate
 from bullpen.stores.sqlite.presence import Presence, bury_dead, wake_others
+from bullpen.stores.sqlite.schema import check_version
 from bullpen.stores.sqlite.tokens import ClaimToken
 from bullpen.stores.sqlite.transaction import News
 from bullpen.stores.sqlite.writer import Writer
@@ -28,14 +33,21 @@ T = TypeVar("T")
 _READERS = 2
 _open_files: dict[Path, "SharedFile"] = {}
 _opening = threading.Lock()
+_open_at_fork: set[str] = set()
+_FORKED = "{}: was open when this process was forked; open it after the fork, or start the process by spawn"
 
 
 def acquire(path: Path, sync: Sync, clock: Clock) -> "SharedFile":
     """The shared file, opened if need be. Blocks: not for the event loop."""
+    if os.path.realpath(path) in _open_at_fork:
+        raise StoreUnavailable(_FORKED.format(path))
     with _opening:
         file = _open_files.get(path)
         if file is None:
             file = _open_files[path] = SharedFile(path, sync, clock)
+        elif sync == "full":
+            # Whoever asked for less gets more: an acknowledged add keeps its promise to each.
+            file.writer.sync_fully()
         file.users += 1
         return file
 
@@ -57,7 +69,16 @@ def forget_after_crash(file: "SharedFile") -> None:
     file.die()
 
 
-os.register_at_fork(after_in_child=_open_files.clear)
+def _after_fork_in_child() -> None:
+    global _opening  # noqa: PLW0603 - a thread that is not in this process may hold the old one
+    _opening = threading.Lock()
+    for file in _open_files.values():
+        _open_at_fork.add(os.path.realpath(file.path))
+        file.let_go_after_fork()
+    _open_files.clear()
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
 class Waiter:
@@ -91,8 +112,13 @@ class SharedFile:
         self.path = path
         self.clock = clock
         self.users = 0
+        self._forked = False
         db = prepare(path, sync)
-        self.presence = Presence(path, secrets.token_hex(5))
+        try:
+            self.presence = Presence(path, secrets.token_hex(5))
+        except OSError as error:
+            db.close()
+            raise translate(error, path) from error
         self.writer = Writer(path, db, clock, self._on_commit)
         self._claims = 0
         self._waiters: set[Waiter] = set()
@@ -107,6 +133,8 @@ class SharedFile:
 
     async def read(self, look: Callable[[sqlite3.Connection], T]) -> T:
         """Look at the file as of its last commit, apart from the event loop and the writer."""
+        if self._forked:
+            raise StoreUnavailable(_FORKED.format(self.path))
         try:
             return await asyncio.get_running_loop().run_in_executor(self._readers, self._read, look)
         except sqlite3.Error as error:
@@ -118,6 +146,7 @@ class SharedFile:
         db = self._idle.pop() if self._idle else connect_reader(self.path)
         try:
             db.execute("BEGIN")  # all that one look reads is of one commit
+            check_version(db, str(self.path))
             return look(db)
         finally:
             if db.in_transaction:
@@ -152,9 +181,11 @@ class SharedFile:
 
     def _watch_pipe(self) -> None:
         """Wake everyone when another process has news; while nobody waits, let the pipe fill."""
+        pipe = select.poll()  # unlike select, it takes descriptors above 1,023
+        pipe.register(self.presence.wake_fd, select.POLLIN)
         while not self._closing.is_set():
             self._someone_waits.wait()
-            select.select([self.presence.wake_fd], [], [])
+            pipe.poll()
             self.presence.drain_wakeups()
             for waiter in tuple(self._waiters):
                 waiter.wake()
@@ -169,6 +200,12 @@ class SharedFile:
     def die(self) -> None:
         self.writer.close()
         self._stop_threads()
+        self.presence.let_go()
+
+    def let_go_after_fork(self) -> None:
+        """In a forked child: hold none of the parent's locks, or nobody would see the parent die."""
+        self._forked = True
+        self.writer.let_go_after_fork()
         self.presence.let_go()
 
     def _stop_threads(self) -> None:

@@ -8,7 +8,7 @@ import msgspec
 from bullpen.errors import BadOption, JobMissing, QueueMissing
 from bullpen.job.events import Event
 from bullpen.job.record import JobRecord, JobRef, Lease
-from bullpen.job.state import State
+from bullpen.job.state import FINISHED, State
 from bullpen.stores.base import FROM_START, Counts, EventPage, JobPage, LogPage, Notice, WorkerInfo
 from bullpen.stores.sqlite.rows import SELECT, STATE_NUMBER, record_from
 from bullpen.stores.sqlite.schema import ACTIVE, DELAYED, READY
@@ -19,7 +19,7 @@ _decode_events = msgspec.msgpack.Decoder(list[Event]).decode
 _decode_worker = msgspec.json.Decoder(WorkerInfo).decode
 
 _ORDER = {
-    State.WAITING: ("priority", "position"),
+    State.WAITING: ("position", "key"),
     State.PRIORITIZED: ("priority", "position"),
     State.DELAYED: ("due_ms", "position"),
     State.ACTIVE: ("lease_until_ms", "key"),
@@ -37,6 +37,10 @@ _NARROWED = {
 """What a query must say for the planner to see that the state's index holds all it wants."""
 
 
+_TOO_LARGE = 2**63
+"""For a number in SQLite."""
+
+
 def job(db: sqlite3.Connection, ref: JobRef) -> JobRecord:
     row = db.execute(f"{SELECT} WHERE job.key = ?", (_key(db, ref),)).fetchone()
     if row is None:
@@ -50,14 +54,22 @@ def jobs(
     number = existing_queue(db, queue)
     major, minor = _ORDER[state]
     values: list[int] = [number]
-    after = ""
+    after = _NARROWED.get(state, "")
     if cursor is not None:
-        after = f" AND (job.{major}, job.{minor}) {'<' if newest_first else '>'} (?, ?)"
+        # The cursor is where the index is to be entered, so the planner must see no other place.
+        if state in (State.PRIORITIZED, *FINISHED):
+            after = after.replace(" job.", " +job.")
+        beyond = "<" if newest_first else ">"
+        after += f" AND (job.{major}, job.{minor}) {beyond} (?, ?)"
         values += _parse_page_cursor(cursor)
+        if state in FINISHED:
+            after += f" AND job.finished_ms {beyond}= ?"
+            values.append(values[1])
     way = "DESC" if newest_first else "ASC"
     rows = db.execute(
         f"SELECT job.{major}, job.{minor}, {SELECT.removeprefix('SELECT ')} WHERE job.queue = ?"
-        f" AND job.state = {STATE_NUMBER[state]:d}{_NARROWED.get(state, '')}{after} ORDER BY job.{major} {way}, job.{minor} {way} LIMIT ?",
+        f" AND job.state = {STATE_NUMBER[state]:d}{after}"
+        f" ORDER BY job.{major} {way}, job.{minor} {way} LIMIT ?",
         (*values, limit + 1),
     ).fetchall()
     found = tuple(record_from(row[2:], queue) for row in rows[:limit])
@@ -69,7 +81,9 @@ def _parse_page_cursor(cursor: str) -> tuple[int, int]:
     try:
         major, minor = (int(part) for part in cursor.split(","))
     except ValueError:
-        raise BadOption(f"cursor: {cursor!r} is not one that a page gave") from None
+        major = minor = _TOO_LARGE
+    if max(abs(major), abs(minor)) >= _TOO_LARGE:
+        raise BadOption(f"cursor: {cursor!r} is not one that a page gave")
     return major, minor
 
 
@@ -98,7 +112,7 @@ def queues(db: sqlite3.Connection) -> list[str]:
 
 def oldest_waiting_ms(db: sqlite3.Connection, queue: str) -> int | None:
     row = db.execute(
-        f"SELECT ready_ms FROM job WHERE queue = ? AND state = {READY} ORDER BY priority, position LIMIT 1",
+        f"SELECT entered_ms FROM job WHERE queue = ? AND state = {READY} ORDER BY priority, position LIMIT 1",
         (existing_queue(db, queue),),
     ).fetchone()
     return None if row is None else row[0]
@@ -175,7 +189,7 @@ def _oldest(db: sqlite3.Connection, queue: int, newest: int) -> int:
 
 
 def _parse_event_cursor(cursor: str, newest: int) -> int:
-    if not (cursor.isascii() and cursor.isdecimal()):
+    if not (cursor.isascii() and cursor.isdecimal() and len(cursor) < 19):
         raise BadOption(f"cursor: {cursor!r} is not one that an event gave")
     if int(cursor) > newest:
         raise BadOption(f"cursor: {cursor} is after the newest event, {newest}")

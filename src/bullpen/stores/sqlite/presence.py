@@ -34,7 +34,8 @@ class Presence:
         unnamed = self.folder / f"{instance}.new"
         self._fd = os.open(unnamed, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(self._fd, fcntl.LOCK_EX)
-        os.ftruncate(self._fd, _NUMBER.size)
+        # Written, not only sized: on a full disk the first touch of an empty page would kill the process.
+        os.write(self._fd, bytes(_NUMBER.size))
         unnamed.rename(self._live)
         self._received = mmap.mmap(self._fd, _NUMBER.size)
         os.mkfifo(self._wake, 0o600)
@@ -65,7 +66,11 @@ class Presence:
 
 def wake_others(folder: Path, own: str) -> None:
     """Drop a byte into the pipe of every other process; a full pipe is awake already."""
-    for entry in os.scandir(folder):
+    try:
+        entries = list(os.scandir(folder))
+    except OSError:
+        return  # no folder, or no file handle left: sleepers look for themselves when their time is over
+    for entry in entries:
         if not entry.name.endswith(".wake") or entry.name.startswith(own):
             continue
         try:

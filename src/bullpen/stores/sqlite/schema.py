@@ -5,13 +5,14 @@ claim, so that moving a job never rewrites its payload. Each job stands in exact
 partial indexes, the one of its state, in the order in which that state is read.
 
 `position` is the place in line: the job's own key (first in, first out), minus a fresh number
-(head of the line), or a fresh number (end of the line). Counters on `queue` make counting free.
+(head of the line), or a fresh number (end of the line). `entered_ms` is when an unstarted job
+came to where it waits. Counters on `queue` make counting free.
 Events are kept in runs: one row holds all that a commit said about a queue.
 """
 
 import sqlite3
 
-from bullpen.errors import StoreTooNew
+from bullpen.errors import StoreCorrupt, StoreTooNew
 
 VERSION = 1
 
@@ -44,7 +45,7 @@ CREATE TABLE job(
   priority INTEGER NOT NULL,
   position INTEGER NOT NULL,
   added_ms INTEGER NOT NULL,
-  ready_ms INTEGER,
+  entered_ms INTEGER,
   due_ms INTEGER,
   start_by_ms INTEGER,
   started_ms INTEGER,
@@ -131,18 +132,26 @@ MIGRATIONS: tuple[str, ...] = (_VERSION_1,)
 """The script at index n brings a file from version n to n + 1."""
 
 
-def migrate(db: sqlite3.Connection, path: str) -> None:
-    """Bring the file to this version in one transaction; refuse a newer one.
-
-    The caller holds the turn lock, so no other process migrates at the same time.
-    """
+def check_version(db: sqlite3.Connection, path: str) -> int:
+    """The file's version; refuses a newer one. Asked in each transaction: a newer Bullpen may migrate an open file."""
     (found,) = db.execute("PRAGMA user_version").fetchone()
     if found > VERSION:
         raise StoreTooNew(
             f"{path} has schema version {found}; this Bullpen knows up to {VERSION}: upgrade it. Nothing was changed."
         )
+    return int(found)
+
+
+def migrate(db: sqlite3.Connection, path: str) -> None:
+    """Bring the file to this version in one transaction; refuse a newer one.
+
+    The caller holds the turn lock, so no other process migrates at the same time.
+    """
+    found = check_version(db, path)
     if found == VERSION:
         return
+    if found == 0 and db.execute("SELECT 1 FROM sqlite_schema").fetchone():
+        raise StoreCorrupt(f"{path} is no Bullpen file: it has other tables. Nothing was changed; name another file.")
     db.execute("BEGIN IMMEDIATE")
     try:
         for script in MIGRATIONS[found:]:

@@ -139,8 +139,7 @@ def _settle_one(tx: Transaction, settlement: Settlement) -> SettleOutcome:
         case Retry() | Postponed() if job.cancelling is not None:
             _end_as_asked(tx, job, job.cancelling)
         case Completed():
-            # A stale lease of the same job stands before this one in the batch.
-            _complete(tx, [settlement], {key: 0})
+            raise AssertionError("completions are carried out together, by `settle`")
         case Retry(failure, delay_ms):
             _retry(tx, job, failure, delay_ms)
         case Failed(failure):
@@ -188,7 +187,7 @@ def release(tx: Transaction, job: Held, crash: CrashKind | None) -> None:
 def _to_line(tx: Transaction, job: Held, *, head: bool, attempts: int) -> None:
     place = tx.take_numbers(1)
     tx.db.execute(
-        f"UPDATE job SET state = {READY}, position = ?, ready_ms = ?, attempts_made = attempts_made + ?,"
+        f"UPDATE job SET state = {READY}, position = ?, entered_ms = ?, attempts_made = attempts_made + ?,"
         " token = NULL, lease_until_ms = NULL, cancelling = NULL WHERE key = ?",
         (-place if head else place, tx.now_ms, attempts, job.key),
     )
@@ -200,9 +199,9 @@ def _to_line(tx: Transaction, job: Held, *, head: bool, attempts: int) -> None:
 def _delay(tx: Transaction, job: Held, delay_ms: int, *, note: str, attempts: int) -> None:
     due_ms = tx.now_ms + delay_ms
     tx.db.execute(
-        f"UPDATE job SET state = {DELAYED}, due_ms = ?, position = ?, note = ?, attempts_made = attempts_made + ?,"
-        " token = NULL, lease_until_ms = NULL, cancelling = NULL WHERE key = ?",
-        (due_ms, tx.take_numbers(1), note or None, attempts, job.key),
+        f"UPDATE job SET state = {DELAYED}, due_ms = ?, position = ?, entered_ms = ?, note = ?,"
+        " attempts_made = attempts_made + ?, token = NULL, lease_until_ms = NULL, cancelling = NULL WHERE key = ?",
+        (due_ms, tx.take_numbers(1), tx.now_ms, note or None, attempts, job.key),
     )
     _moved(tx, job, DELAYED)
     tx.tell(

@@ -59,7 +59,7 @@ def retry_all(tx: Transaction, queue_name: str, state: State, limit: int) -> int
 def _retry(tx: Transaction, job: Held) -> None:
     prev = state_of(job.state, job.priority)
     tx.db.execute(
-        f"UPDATE job SET state = {READY}, position = ?, ready_ms = ?, attempts_made = 0, crashes = NULL,"
+        f"UPDATE job SET state = {READY}, position = ?, entered_ms = ?, attempts_made = 0, crashes = NULL,"
         " started_ms = NULL, finished_ms = NULL, start_by_ms = NULL, result = NULL, failure = NULL, progress = NULL"
         " WHERE key = ?",
         (tx.take_numbers(1), tx.now_ms, job.key),
@@ -168,9 +168,7 @@ def clean(tx: Transaction, name: str, state: State, older_than_ms: int, limit: i
     queue = tx.existing_queue(name)
     if state == State.ACTIVE:
         raise WrongState("active jobs cannot be cleaned; cancel them")
-    entered = {State.DELAYED: "coalesce(started_ms, added_ms)"}.get(
-        state, "finished_ms" if state in FINISHED else "ready_ms"
-    )
+    entered = "finished_ms" if state in FINISHED else "entered_ms"
     line = {State.WAITING: " AND priority = 0", State.PRIORITIZED: " AND priority > 0"}.get(state, "")
     rows = tx.db.execute(
         f"SELECT key FROM job WHERE queue = ? AND state = {STATE_NUMBER[state]:d}{line} AND {entered} <= ?"

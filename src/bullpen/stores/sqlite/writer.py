@@ -22,6 +22,7 @@ from bullpen.clock import Clock
 from bullpen.errors import BullpenError, StoreUnavailable
 from bullpen.stores.sqlite.connection import TurnLock, translate
 from bullpen.stores.sqlite.requests import forget_old
+from bullpen.stores.sqlite.schema import check_version
 from bullpen.stores.sqlite.transaction import News, QueueBook, Transaction
 
 _GROUP = 256
@@ -61,6 +62,7 @@ class Writer:
         self._inbox: queue.SimpleQueue[Work | None] = queue.SimpleQueue()
         self._forget_at_ms = 0
         self._closed = False
+        self._must_sync_fully = False
         self._thread = threading.Thread(target=self._run, name=f"bullpen-writer {path.name}", daemon=True)
         self._thread.start()
 
@@ -72,12 +74,21 @@ class Writer:
         self._inbox.put(Work(do, future))
         return future
 
+    def sync_fully(self) -> None:
+        """From the next commit on, wait for the disk."""
+        self._must_sync_fully = True
+
     def close(self) -> None:
         """Finish what was asked, then end the thread. Blocks: not for the event loop."""
         if not self._closed:
             self._closed = True
             self._inbox.put(None)
         self._thread.join()
+
+    def let_go_after_fork(self) -> None:
+        """In a forked child, where the thread does not live: refuse work, and keep no hold on the turn."""
+        self._closed = True
+        self._turn.close()
 
     # ── in the writer's thread ───────────────────────────────────────────────────────────
 
@@ -119,8 +130,12 @@ class Writer:
     def _commit(self, group: list[Work]) -> News:
         self._turn.take()
         try:
+            if self._must_sync_fully:
+                self._must_sync_fully = False
+                self._db.execute("PRAGMA synchronous = FULL")
             self._db.execute("BEGIN IMMEDIATE")
             try:
+                check_version(self._db, str(self._path))
                 tx = Transaction(self._db, self._book, self._clock.now_ms())
                 for work in group:
                     try:

@@ -1,4 +1,4 @@
-"""Promises of `open` and `close`, and of what was answered when a process ends."""
+"""Promises of `open` and `close`: what was answered stays, however a process ends."""
 
 import pytest
 

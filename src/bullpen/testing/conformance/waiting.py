@@ -16,6 +16,7 @@ from bullpen.testing.conformance.moves import (
     claim_ids,
     claim_one,
     complete_one,
+    end_of_log,
     race,
     settle_one,
 )
@@ -49,11 +50,10 @@ async def test_the_deadline_is_kept(store: Store) -> None:
         assert not await store.wait([MAIL], timeout_ms=0)
 
 
-async def test_a_due_job_ends_the_wait(store: Store) -> None:
+async def test_a_due_job_ends_the_wait(harness: Harness, store: Store) -> None:
     """A delayed job wakes at its due time, with no other sign."""
     await add_one(store, spec=JobSpec(delay_ms=50))
-    async with asyncio.timeout(PATIENCE_S):
-        assert await store.wait([MAIL], timeout_ms=_LONG_MS)
+    await _wakes(store, harness.advance(51))
 
 
 async def test_a_paused_queue_is_waited_on(store: Store) -> None:
@@ -77,7 +77,13 @@ async def test_an_add_to_any_of_the_queues_wakes(harness: Harness, store: Store)
 async def test_a_nearer_due_time_wakes(harness: Harness, store: Store) -> None:
     """A delayed job that is due sooner than what was known ends the wait in its time."""
     await add_one(store, spec=JobSpec(delay_ms=_LONG_MS))
-    await _wakes(store, add_one(await harness.open(), spec=JobSpec(delay_ms=50)))
+    other = await harness.open()
+
+    async def add_and_be_due() -> None:
+        await add_one(other, spec=JobSpec(delay_ms=50))
+        await harness.advance(51)
+
+    await _wakes(store, add_and_be_due())
 
 
 async def test_a_promotion_wakes(harness: Harness, store: Store) -> None:
@@ -116,6 +122,23 @@ async def test_a_rescue_wakes(harness: Harness, store: Store) -> None:
     await claim_one(store)
     await harness.advance(LEASE_MS + 1)
     await _wakes(store, (await harness.open()).rescue([MAIL], limits=CrashLimits()))
+
+
+async def test_a_wait_can_be_given_up(store: Store) -> None:
+    """A wait that is cancelled ends at once, and the store goes on: a worker that stops need not wait."""
+    sleepers = {
+        asyncio.ensure_future(store.wait([MAIL], timeout_ms=_LONG_MS)),
+        asyncio.ensure_future(store.notices("worker-1", timeout_ms=_LONG_MS)),
+        asyncio.ensure_future(store.events(MAIL, after=await end_of_log(store), limit=1, timeout_ms=_LONG_MS)),
+    }
+    # Time to fall asleep. Whoever is cancelled sooner must end just as well.
+    await asyncio.wait(sleepers, timeout=0.05)
+    for sleeper in sleepers:
+        sleeper.cancel()
+    ended, _ = await asyncio.wait(sleepers, timeout=PATIENCE_S)
+    assert ended == sleepers
+    await add_one(store)
+    assert await store.wait([MAIL], timeout_ms=_LONG_MS)
 
 
 async def test_all_who_wait_may_go_on(harness: Harness, store: Store) -> None:
