@@ -1,6 +1,7 @@
 """Bad input of every kind is refused by name, and nothing is changed or lost by it."""
 
 import contextlib
+import dataclasses
 import json
 import os
 import re
@@ -153,9 +154,7 @@ def test_every_method_of_a_job_is_tried() -> None:
     ],
     ids=["counts", "jobs", "oldest_waiting", "resume", "retry_all", "drain", "clean", "obliterate"],
 )
-async def test_an_unknown_queue(
-    queue: Queue, store: SqliteStore, call: Callable[[Queue], Awaitable[object]]
-) -> None:
+async def test_an_unknown_queue(queue: Queue, store: SqliteStore, call: Callable[[Queue], Awaitable[object]]) -> None:
     async with refused(store, QueueMissing, "queue-missing", "'elsewhere'"):
         await call(Queue(store, "elsewhere"))
 
@@ -163,7 +162,9 @@ async def test_an_unknown_queue(
 # ── names and ids ────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("name", ["", "a b", "a:b", "a/b", "ä", "{a}", "a\n", "\0", SURROGATE, "x" * 201, None, 5, b"a"])
+@pytest.mark.parametrize(
+    "name", ["", "a b", "a:b", "a/b", "ä", "{a}", "a\n", "\0", SURROGATE, "x" * 201, None, 5, b"a"]
+)
 async def test_a_bad_queue_name(queue: Queue, store: SqliteStore, name: Anything) -> None:
     word = "201" if name == "x" * 201 else repr(name)
     async with refused(store, BadName, "bad-name", "queue name", word):
@@ -237,6 +238,11 @@ async def test_data_that_is_not_json(queue: Queue, store: SqliteStore, data: Any
         await queue.job("kept").set_progress(data)
 
 
+@dataclasses.dataclass
+class Price:
+    amount: float
+
+
 @pytest.mark.parametrize(
     "data, place",
     [
@@ -244,7 +250,7 @@ async def test_data_that_is_not_json(queue: Queue, store: SqliteStore, data: Any
         ({"a": [1, {"b": float("nan")}]}, "data['a'][1]['b'] is"),
         ([None, (0, float("inf"))], "data[1][1] is"),
         ({"deep": {"er": -float("inf")}}, "data['deep']['er'] is"),
-        (Context, "Context"),
+        ({"price": Price(float("nan"))}, "data['price'].amount is"),
     ],
 )
 async def test_nan_and_infinity_are_found_wherever_they_hide(
@@ -487,7 +493,9 @@ def _closure() -> Callable[[Context], None]:
     return lambda ctx: None
 
 
-@pytest.mark.parametrize("handlers, word", [({}, "at least one queue"), ({"mail": 5}, "mail"), ({"mail": None}, "None")])
+@pytest.mark.parametrize(
+    "handlers, word", [({}, "at least one queue"), ({"mail": 5}, "mail"), ({"mail": None}, "None")]
+)
 async def test_a_handler_that_is_none(queue: Queue, store: SqliteStore, handlers: Anything, word: str) -> None:
     async with refused(store, BadHandler, "bad-handler", word):
         Worker(store, handlers)

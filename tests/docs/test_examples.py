@@ -14,7 +14,11 @@ import pytest
 from tests.docs.pages import ROOT, blocks
 
 _LIMIT_S = 60
-_PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "tutorial").glob("*.md")), *sorted((ROOT / "docs" / "how-to").glob("*.md"))]
+_PAGES = [
+    ROOT / "README.md",
+    *sorted((ROOT / "docs" / "tutorial").glob("*.md")),
+    *sorted((ROOT / "docs" / "how-to").glob("*.md")),
+]
 _EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 _FILE_MARK = "# file: "
 

@@ -12,8 +12,8 @@ _TEST = re.compile(r"`(?P<file>[\w/.-]+\.py)::(?P<test>\w+)`")
 _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 
 
-def _anchor(heading: str) -> str:
-    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+def _anchors(page: Path) -> set[str]:
+    return {re.sub(r"[^\w\- ]", "", found.lower()).replace(" ", "-") for found in _HEADING.findall(prose(page))}
 
 
 @pytest.mark.parametrize("page", all_pages(), ids=lambda page: str(page.relative_to(ROOT)))
@@ -25,9 +25,7 @@ def test_relative_links_exist(page: Path) -> None:
             continue
         path, _, heading = target.partition("#")
         file = (page.parent / path).resolve() if path else page
-        if not file.exists():
-            broken.append(target)
-        elif heading and heading not in {_anchor(found) for found in _HEADING.findall(prose(file))}:
+        if not file.exists() or (heading and heading not in _anchors(file)):
             broken.append(target)
     assert not broken
 

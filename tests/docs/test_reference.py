@@ -1,15 +1,18 @@
 """The reference has a line for each thing that is there, and none for what is not."""
 
+import asyncio
 import dataclasses
 import inspect
 import re
 from collections.abc import Iterator
 from enum import StrEnum
+from pathlib import Path
 
 import msgspec
 import pytest
 
 from bullpen import (
+    Context,
     CrashKind,
     CrashLimits,
     EventKind,
@@ -23,7 +26,10 @@ from bullpen import (
     WorkerOptions,
     errors,
 )
+from bullpen.job.record import JobRecord, JobRef
+from bullpen.job.spec import JobSpec
 from bullpen.stores.base import AddOutcome, Cancellation, WorkerState
+from bullpen.worker.reporting import StoreReporter
 from bullpen.worker.worker import Ended
 from tests.docs.pages import REFERENCE, ROOT, rows, section
 
@@ -59,7 +65,9 @@ def _defaults(kind: type) -> dict[str, object]:
 
 
 @pytest.mark.parametrize(
-    "kind", [JobOptions, WorkerOptions, RetryPolicy, CrashLimits, Queue, SqliteStore, Supervisor], ids=lambda k: k.__name__
+    "kind",
+    [JobOptions, WorkerOptions, RetryPolicy, CrashLimits, Queue, SqliteStore, Supervisor],
+    ids=lambda k: k.__name__,
 )
 def test_every_option_has_its_line(kind: type) -> None:
     """An option is found with its default, as the code has it."""
@@ -94,3 +102,12 @@ def test_every_variable_has_its_line() -> None:
     used = {name for text in sources for name in re.findall(r"\bBULLPEN_[A-Z_]+", text)}
     documented = {row[0].partition("<")[0] for row in rows((REFERENCE / "settings.md").read_text())}
     assert documented == used
+
+
+async def test_every_word_of_the_context_has_its_line(tmp_path: Path) -> None:
+    """A handler's author finds all that a context offers."""
+    ref = JobRef("mail", "1")
+    reporter = StoreReporter(SqliteStore(tmp_path / "queue.db"), ref, asyncio.get_running_loop())
+    context = Context(JobRecord(ref, "welcome", b"{}", State.ACTIVE, JobSpec()), {}, reporter)
+    documented = sorted(row[0] for row in rows((REFERENCE / "context.md").read_text()))
+    assert documented == sorted(name for name in dir(context) if not name.startswith("_"))

@@ -1,6 +1,6 @@
 """What only a process of its own can show: programs that tests start by name.
 
-    python -m tests.support.programs <program> <argument> …
+python -m tests.support.programs <program> <argument> …
 """
 
 import asyncio

@@ -8,6 +8,8 @@ from bullpen.job.record import Failure
 
 
 class EventKind(StrEnum):
+    """What happened: the reference says when each is told, and with which fields."""
+
     ADDED = "added"
     WAITING = "waiting"
     DELAYED = "delayed"

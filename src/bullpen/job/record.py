@@ -9,6 +9,8 @@ from bullpen.job.state import State
 
 
 class JobRef(msgspec.Struct, frozen=True, order=True):
+    """The name of one job: its queue and its id there."""
+
     queue: str
     id: str
 
@@ -17,6 +19,8 @@ class JobRef(msgspec.Struct, frozen=True, order=True):
 
 
 class FailureKind(StrEnum):
+    """Why it failed, in a word that programs can match on."""
+
     ERROR = "error"
     UNRECOVERABLE = "unrecoverable"
     TIMEOUT = "timeout"
@@ -58,6 +62,8 @@ class Lease(msgspec.Struct, frozen=True):
 
 
 class JobRecord(msgspec.Struct, frozen=True):
+    """All that a store knows of a job, at one moment."""
+
     ref: JobRef
     name: str
     data: bytes

@@ -13,6 +13,8 @@ from enum import StrEnum
 
 
 class State(StrEnum):
+    """Where a job stands; it stands in exactly one."""
+
     WAITING = "waiting"
     PRIORITIZED = "prioritized"
     DELAYED = "delayed"

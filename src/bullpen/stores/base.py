@@ -136,6 +136,8 @@ class CrashLimits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Counts(msgspec.Struct, frozen=True, kw_only=True):
+    """How many jobs of a queue are in each state, and whether it is paused."""
+
     waiting: int = 0
     prioritized: int = 0
     delayed: int = 0
@@ -196,6 +198,8 @@ class WorkerInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Store(Protocol):
+    """The place where jobs are kept: what every store does, and what it promises."""
+
     @property
     def facts(self) -> StoreFacts: ...
 

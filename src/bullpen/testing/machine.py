@@ -1,14 +1,10 @@
 """A Hypothesis state machine that puts the same questions to a store and to the model.
 
-    class TestMyStore(store_machine(my_place).TestCase):
-        settings = settings(max_examples=200, stateful_step_count=50, deadline=None)
+    TestMyStore = store_machine(my_place).TestCase
+    TestMyStore.settings = settings(max_examples=200, stateful_step_count=50, deadline=None)
 
 Every rule asks both and compares the answers; after every step all that the store shows of
 its jobs must be what the model has: every job is in exactly one place.
-
-Where the contract leaves an instant open (is a lease that ends now already lost?) the machine
-keeps away from it: the clock stands at whole hundredths of a second, and whatever runs out
-does so at an odd 5 ms.
 """
 
 import asyncio
@@ -24,11 +20,12 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from bullpen.errors import JobError, JobMissing
 from bullpen.job.events import Event, EventKind
 from bullpen.job.names import is_generated_id
-from bullpen.job.record import CrashKind, Failure, FailureKind, JobRecord, JobRef, Lease
+from bullpen.job.record import CrashKind, FailureKind, JobRecord, JobRef, Lease
 from bullpen.job.spec import Dedup, JobSpec, Keep, NewJob
-from bullpen.job.state import FINISHED, READY, State
-from bullpen.job.verdicts import Cancelled, Completed, Failed, Postponed, Released, Retry, Settlement, Verdict
+from bullpen.job.state import READY, State
+from bullpen.job.verdicts import Completed, Settlement, Verdict
 from bullpen.stores.base import REQUEST_MEMORY_MS, Added, AddOutcome, Claimed, Counts, CrashLimits, Exchanged
+from bullpen.testing import drawing
 from bullpen.testing.harness import Harness
 from bullpen.testing.model import Model, ModelJob
 
@@ -36,100 +33,7 @@ T = TypeVar("T")
 Place = Callable[[], contextlib.AbstractContextManager[Harness]]
 """Makes a new, empty place where jobs are kept, and does away with it."""
 
-_TICK_MS = 10
 _PAGE = 6
-_STATES = [state for state in State if state != State.WAITING_CHILDREN]
-
-# ── what rules are given ─────────────────────────────────────────────────────────────────
-
-Draft = dict[str, Any]
-"""A job still to be named: its queue and its options; `start_in_ms` counts from now, `dedup` is the walk's."""
-
-_queues = st.sampled_from(["a", "b"])
-_workers = st.sampled_from(["worker-1", "worker-2"])
-_delays_ms = st.sampled_from([15, 1_005, 20_005])
-_leases_ms = st.sampled_from([5_005, 30_005])
-_priorities = st.integers(0, 2)
-_payloads = st.sampled_from([b"{}", b'{"n":1}', b'{"n":2}'])
-_seldom = st.integers(0, 4).map(lambda n: n == 4)
-_wants = st.dictionaries(_queues, st.integers(1, 3), min_size=1)
-_limits = st.sampled_from([CrashLimits(), CrashLimits(killed=0, lost_heartbeat=1), CrashLimits(total=0)])
-_crash_kinds = st.sampled_from(CrashKind)
-_deduplications = st.sampled_from(
-    [
-        Dedup("plain"),
-        Dedup("throttle", ttl_ms=1_005),
-        Dedup("throttle-extend", ttl_ms=1_005, extend=True),
-        Dedup("replace", replace=True),
-        Dedup("debounce", ttl_ms=1_005, extend=True, replace=True),
-        Dedup("keep-last", keep_last_if_active=True),
-    ]
-)
-# One count in a queue: what jobs with different ones leave of a batch that ends at once is a store's choice.
-_KEPT = {"a": (Keep(count=2), Keep()), "b": (JobSpec().keep_completed, Keep(count=2))}
-
-_options = {
-    "id": st.sampled_from(["x", "y", "z"]),
-    "data": _payloads,
-    "priority": st.integers(1, 2),
-    "delay_ms": _delays_ms,
-    "lifo": st.just(True),
-    "attempts": st.integers(2, 3),
-    "start_in_ms": _delays_ms,
-    "dedup": st.just(True),
-    "keep_none": st.just(True),
-    "keep_logs": st.just(2),
-}
-_drafts: st.SearchStrategy[Draft] = st.builds(
-    lambda queue, options: {"queue": queue, **dict(options)},
-    _queues,
-    st.lists(st.one_of([st.tuples(st.just(name), value) for name, value in _options.items()]), max_size=4),
-)
-_batches = st.lists(_drafts, min_size=1, max_size=4)
-_few_drafts = st.lists(_drafts, max_size=2)
-_failures = st.builds(Failure, st.sampled_from(["no answer", "bad data"]))
-_verdicts: st.SearchStrategy[Verdict] = st.one_of(
-    st.builds(Completed, st.sampled_from([b"null", b"1"])),
-    st.builds(Retry, _failures, st.just(0) | _delays_ms),
-    st.builds(Failed, _failures),
-    st.builds(Cancelled, st.just("asked")),
-    st.builds(Postponed, _delays_ms, st.sampled_from(["", "later"])),
-    st.builds(Released, st.none() | _crash_kinds),
-)
-
-
-def _step(verb: str, **options: st.SearchStrategy[Any]) -> st.SearchStrategy[tuple[str, dict[str, Any]]]:
-    return st.tuples(st.just(verb), st.fixed_dictionaries(options))
-
-
-_steps_of_a_job = st.one_of(
-    _step("cancel", reason=st.just("asked")),
-    _step("retry"),
-    _step("promote"),
-    _step("change_delay", delay_ms=_delays_ms),
-    _step("change_priority", priority=_priorities),
-    _step("remove"),
-    _step("update_data", data=_payloads),
-    _step("set_progress", progress=_payloads),
-    _step("add_log", lines=st.lists(st.just("line"), max_size=3)),
-)
-_APT = {
-    "cancel": READY | {State.DELAYED, State.ACTIVE},
-    "retry": FINISHED,
-    "promote": {State.DELAYED},
-    "change_delay": {State.DELAYED},
-    "change_priority": READY | {State.DELAYED, State.ACTIVE},
-}
-"""In which states a step is not refused, where that is not all."""
-_steps_of_a_queue = st.one_of(
-    _step("pause"),
-    _step("resume"),
-    _step("resume"),
-    _step("retry_all", state=st.sampled_from([State.FAILED, State.COMPLETED, State.WAITING]), limit=st.integers(1, 5)),
-    _step("drain", delayed=st.booleans()),
-    _step("clean", state=st.sampled_from(_STATES), older_than_ms=st.sampled_from([0, 995]), limit=st.integers(1, 5)),
-    _step("obliterate", force=_seldom),
-)
 
 
 @dataclasses.dataclass
@@ -184,20 +88,20 @@ class StoreMachine(RuleBasedStateMachine):
 
     # ── producing and working ────────────────────────────────────────────────────────────
 
-    @initialize(batch=_batches, dedup=_deduplications)
-    def start(self, batch: list[Draft], dedup: Dedup) -> None:
+    @initialize(batch=drawing.batches, dedup=drawing.deduplications)
+    def start(self, batch: list[drawing.Draft], dedup: Dedup) -> None:
         """One kind of deduplication in a walk: so its subjects meet."""
         self._dedup = dedup
         self.add(batch, lost=False)
 
-    @rule(batch=_batches, lost=_seldom)
-    def add(self, batch: list[Draft], lost: bool) -> None:
+    @rule(batch=drawing.batches, lost=drawing.seldom)
+    def add(self, batch: list[drawing.Draft], lost: bool) -> None:
         jobs = [self._named(draft) for draft in batch]
         request = self._fresh("request")
         self._expect_added(jobs, self._ask(request, lambda: self._store.add(jobs, request=request), lost=lost))
 
-    @rule(batch=_batches)
-    def crash_while_adding(self, batch: list[Draft]) -> None:
+    @rule(batch=drawing.batches)
+    def crash_while_adding(self, batch: list[drawing.Draft]) -> None:
         """Nobody knows whether it took effect; asking again makes it so, once."""
         jobs = [self._named(draft) for draft in batch]
         request = self._fresh("request")
@@ -206,7 +110,7 @@ class StoreMachine(RuleBasedStateMachine):
         self._expect_added(jobs, self._ask(request, lambda: self._store.add(jobs, request=request)))
 
     @precondition(lambda self: self._model.jobs)
-    @rule(wants=_wants, worker=_workers, lease_ms=_leases_ms, lost=_seldom)
+    @rule(wants=drawing.wants, worker=drawing.workers, lease_ms=drawing.leases_ms, lost=drawing.seldom)
     def claim(self, wants: Mapping[str, int], worker: str, lease_ms: int, lost: bool) -> None:
         request = self._fresh("request")
 
@@ -217,8 +121,13 @@ class StoreMachine(RuleBasedStateMachine):
         self._expect_claimed(self._ask(request, claim, lost=lost).claimed, wants, worker, lease_ms)
 
     @precondition(lambda self: self._leases)
-    @rule(data=st.data(), verdicts=st.lists(_verdicts, min_size=1, max_size=3), then=_few_drafts, lost=_seldom)
-    def settle(self, data: st.DataObject, verdicts: list[Verdict], then: list[Draft], lost: bool) -> None:
+    @rule(
+        data=st.data(),
+        verdicts=st.lists(drawing.verdicts, min_size=1, max_size=3),
+        then=drawing.few_drafts,
+        lost=drawing.seldom,
+    )
+    def settle(self, data: st.DataObject, verdicts: list[Verdict], then: list[drawing.Draft], lost: bool) -> None:
         settlements = self._draw_settlements(data, verdicts, then)
         request = self._fresh("request")
 
@@ -232,17 +141,17 @@ class StoreMachine(RuleBasedStateMachine):
     @precondition(lambda self: self._model.jobs)
     @rule(
         data=st.data(),
-        verdicts=st.lists(_verdicts, max_size=3),
-        then=_few_drafts,
-        wants=_wants,
-        worker=_workers,
-        lost=_seldom,
+        verdicts=st.lists(drawing.verdicts, max_size=3),
+        then=drawing.few_drafts,
+        wants=drawing.wants,
+        worker=drawing.workers,
+        lost=drawing.seldom,
     )
     def exchange(
         self,
         data: st.DataObject,
         verdicts: list[Verdict],
-        then: list[Draft],
+        then: list[drawing.Draft],
         wants: Mapping[str, int],
         worker: str,
         lost: bool,
@@ -259,8 +168,8 @@ class StoreMachine(RuleBasedStateMachine):
         self._expect_claimed(answer.claimed, wants, worker, 5_005)
 
     @precondition(lambda self: self._model.jobs)
-    @rule(data=st.data(), queue=_queues, verdict=_verdicts, then=_few_drafts)
-    def run_one(self, data: st.DataObject, queue: str, verdict: Verdict, then: list[Draft]) -> None:
+    @rule(data=st.data(), queue=drawing.queues, verdict=drawing.verdicts, then=drawing.few_drafts)
+    def run_one(self, data: st.DataObject, queue: str, verdict: Verdict, then: list[drawing.Draft]) -> None:
         """The common case: a job is claimed and settled at once."""
         known = len(self._leases)
         self.claim({queue: 1}, "worker-1", 5_005, lost=False)
@@ -286,7 +195,7 @@ class StoreMachine(RuleBasedStateMachine):
             assert answer == asked.answer
 
     @precondition(lambda self: self._leases)
-    @rule(data=st.data(), lease_ms=_leases_ms)
+    @rule(data=st.data(), lease_ms=drawing.leases_ms)
     def renew(self, data: st.DataObject, lease_ms: int) -> None:
         leases = data.draw(st.lists(st.sampled_from(self._leases), min_size=1, max_size=3), "leases")
         self._both("renew", leases, lease_ms=lease_ms)
@@ -301,7 +210,7 @@ class StoreMachine(RuleBasedStateMachine):
         assert count == self._model.abandon(_leases_of(asked.answer.claimed))
 
     @precondition(lambda self: self._model.jobs)
-    @rule(queues=st.lists(_queues, min_size=1, unique=True), limits=_limits)
+    @rule(queues=st.lists(drawing.queues, min_size=1, unique=True), limits=drawing.limits)
     def rescue(self, queues: list[str], limits: CrashLimits) -> None:
         self._tick()
         rescued = self._run(self._store.rescue(queues, limits=limits))
@@ -309,7 +218,7 @@ class StoreMachine(RuleBasedStateMachine):
         assert (set(rescued.recovered), set(rescued.failed)) == self._model.rescue(queues, limits=limits)
 
     @precondition(lambda self: self._leases)
-    @rule(worker=_workers, kind=_crash_kinds, limits=_limits)
+    @rule(worker=drawing.workers, kind=drawing.crash_kinds, limits=drawing.limits)
     def report_crash(self, worker: str, kind: CrashKind, limits: CrashLimits) -> None:
         self._tick()
         rescued = self._run(self._store.report_crash(worker, kind, limits=limits))
@@ -317,7 +226,7 @@ class StoreMachine(RuleBasedStateMachine):
         expected = self._model.report_crash(worker, kind, limits=limits)
         assert (set(rescued.recovered), set(rescued.failed)) == expected
 
-    @rule(queue=_queues, worker=_workers)
+    @rule(queue=drawing.queues, worker=drawing.workers)
     def look_for_work(self, queue: str, worker: str) -> None:
         may_run = self._run(self._store.wait([queue], timeout_ms=0))
         assert may_run or not self._model.is_runnable(queue), "slept through a runnable job"
@@ -327,17 +236,17 @@ class StoreMachine(RuleBasedStateMachine):
     # ── steering ─────────────────────────────────────────────────────────────────────────
 
     @precondition(lambda self: self._model.jobs)
-    @rule(data=st.data(), step=_steps_of_a_job)
+    @rule(data=st.data(), step=drawing.steps_of_a_job)
     def steer_a_job(self, data: st.DataObject, step: tuple[str, dict[str, Any]]) -> None:
         self._tick()
         verb, options = step
         jobs = self._model.jobs
-        apt = [ref for ref, job in jobs.items() if job.state in _APT.get(verb, State)]
+        apt = [ref for ref, job in jobs.items() if job.state in drawing.APT.get(verb, State)]
         ref = data.draw(st.sampled_from([*apt * 4, *jobs, JobRef("a", "nobody")]), "ref")
         self._both(verb, ref, **options)
 
     @precondition(lambda self: self._model.jobs)
-    @rule(queue=_queues, step=_steps_of_a_queue)
+    @rule(queue=drawing.queues, step=drawing.steps_of_a_queue)
     def steer_a_queue(self, queue: str, step: tuple[str, dict[str, Any]]) -> None:
         verb, options = step
         self._both(verb, queue, **options)
@@ -347,7 +256,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     # ── time, and the end of processes ───────────────────────────────────────────────────
 
-    @rule(ms=st.sampled_from([_TICK_MS, 1_010, 6_000, 31_000, 31_000, 90_000_000]))
+    @rule(ms=st.sampled_from([drawing.TICK_MS, 1_010, 6_000, 31_000, 31_000, 90_000_000]))
     def let_time_pass(self, ms: int) -> None:
         self._run(self._harness.advance(ms))
         self._look()
@@ -433,7 +342,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     def _tick(self) -> None:
         """What ends or starts now does not do so in the same millisecond as what did before."""
-        self._run(self._harness.advance(_TICK_MS))
+        self._run(self._harness.advance(drawing.TICK_MS))
 
     def _both(self, verb: str, *arguments: object, **options: object) -> None:
         """Ask both the same: they say the same, or refuse it in the same way."""
@@ -463,7 +372,7 @@ class StoreMachine(RuleBasedStateMachine):
         for queue in await self._store.queues():
             counts = sight.counts[queue] = await self._store.counts(queue)
             sight.oldest_ms[queue] = await self._store.oldest_waiting_ms(queue)
-            for state in _STATES:
+            for state in drawing.STATES:
                 if getattr(counts, state):
                     sight.jobs[queue, state] = await self._read_jobs(queue, state)
         for queue, told in self._told.items():
@@ -521,11 +430,11 @@ class StoreMachine(RuleBasedStateMachine):
         self._numbers += 1
         return f"{word}-{self._numbers}"
 
-    def _named(self, draft: Draft) -> NewJob:
+    def _named(self, draft: drawing.Draft) -> NewJob:
         """With a name of its own, by which it is known again whatever id the store gives."""
         options = dict(draft)
         queue, own_id, data = options.pop("queue"), options.pop("id", None), options.pop("data", b"{}")
-        completed, failed = _KEPT[queue]
+        completed, failed = drawing.KEPT[queue]
         none = Keep(count=0) if options.pop("keep_none", False) else None
         options["keep_completed"], options["keep_failed"] = none or completed, none or failed
         if "start_in_ms" in options:
@@ -537,7 +446,7 @@ class StoreMachine(RuleBasedStateMachine):
         return NewJob(queue, self._fresh("job"), data, own_id, JobSpec(**options))
 
     def _draw_settlements(
-        self, data: st.DataObject, verdicts: Sequence[Verdict], then: Sequence[Draft]
+        self, data: st.DataObject, verdicts: Sequence[Verdict], then: Sequence[drawing.Draft]
     ) -> list[Settlement]:
         """For leases that are held, more often than for any that ever was given."""
         if not self._leases:

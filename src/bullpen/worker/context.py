@@ -24,6 +24,8 @@ class Reporter(Protocol):
 
 
 class Context:
+    """What a handler is given: its job, the data, and the ways to report on it."""
+
     def __init__(self, job: JobRecord, data: Any, reporter: Reporter) -> None:
         self.job = job
         self.data = data

@@ -12,6 +12,7 @@ from bullpen.job.verdicts import Cancelled, Completed, Postponed, Released, Retr
 from bullpen.stores.base import SettleOutcome, Store
 from tests.support.sqlite_harness import SqliteHarness
 
+_PLAIN = JobSpec()
 _SETTLED, _LOST = SettleOutcome.SETTLED, SettleOutcome.LEASE_LOST
 
 
@@ -28,7 +29,7 @@ async def store(harness: SqliteHarness) -> Store:
     return await harness.open()
 
 
-async def _add(store: Store, *ids: str, spec: JobSpec = JobSpec()) -> None:
+async def _add(store: Store, *ids: str, spec: JobSpec = _PLAIN) -> None:
     await store.add([NewJob("mail", "welcome", id=own_id, spec=spec) for own_id in ids], request=f"add {ids}")
 
 

@@ -5,8 +5,8 @@ claim, so that moving a job never rewrites its payload. Each job stands in exact
 partial indexes, the one of its state, in the order in which that state is read.
 
 `position` is the place in line: the job's own key (first in, first out), minus a fresh number
-(head of the line), or a fresh number (end of the line). `entered_ms` is when an unstarted job
-came to where it waits. Counters on `queue` make counting free.
+(head of the line), or a fresh number (end of the line). `entered_ms` is when a job that
+waits, for its turn or its time, came to where it stands. Counters on `queue` make counting free.
 Events are kept in runs: one row holds all that a commit said about a queue.
 """
 

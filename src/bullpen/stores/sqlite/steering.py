@@ -190,12 +190,13 @@ def obliterate(tx: Transaction, name: str, *, force: bool) -> bool:
     (active,) = tx.counters(queue, "active")
     if active and not force:
         raise WrongState(f"queue {name!r} has {active} active jobs: stop its workers first, or force")
-    pause(tx, name)
     rows = tx.db.execute("SELECT key FROM job WHERE queue = ? LIMIT ?", (queue, BULK)).fetchall()
     forget(tx, [key for (key,) in rows], remember_ids=False)
     if len(rows) == BULK:
+        pause(tx, name)
         return False
-    tx.count(queue, "paused", -1)
+    (paused,) = tx.counters(queue, "paused")
+    tx.count(queue, "paused", -paused)
     for table in ("dedup", "id_memory", "event"):
         tx.db.execute(f"DELETE FROM {table} WHERE queue = ?", (queue,))
     tx.unlist(queue)

@@ -206,12 +206,15 @@ async def test_an_obliterated_queue_is_gone(store: Store) -> None:
 
 
 async def test_an_obliterated_queue_can_begin_anew(store: Store) -> None:
-    """An add after that finds an empty queue that runs, with every id free."""
+    """An add after that finds an empty queue that runs, with every id free, also those only remembered."""
     await add_one(store, own_id="user-1")
+    await store.drain(MAIL, delayed=True)
+    await add_one(store, own_id="user-2")
     await store.pause(MAIL)
     await store.obliterate(MAIL, force=False)
     await add_one(store, own_id="user-1")
-    assert await store.counts(MAIL) == Counts(waiting=1)
+    await add_one(store, own_id="user-2")
+    assert await store.counts(MAIL) == Counts(waiting=2)
     assert (await claim_one(store)).job.id == "user-1"
 
 

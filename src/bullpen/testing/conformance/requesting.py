@@ -5,7 +5,16 @@ import asyncio
 from bullpen.errors import BullpenError
 from bullpen.job.spec import NewJob
 from bullpen.job.verdicts import Completed, Failed, Settlement
-from bullpen.stores.base import REQUEST_MEMORY_MS, AddOutcome, Claimed, Counts, Exchanged, SettleOutcome, Store
+from bullpen.stores.base import (
+    REQUEST_MEMORY_MS,
+    AddOutcome,
+    Claimed,
+    Counts,
+    CrashLimits,
+    Exchanged,
+    SettleOutcome,
+    Store,
+)
 from bullpen.testing.conformance.moves import (
     BOOM,
     LEASE_MS,
@@ -109,6 +118,16 @@ async def test_a_repeated_claim_leaves_out_what_was_settled(store: Store) -> Non
     first = await _claim(store, "c1", count=2)
     await store.settle([Settlement(first.jobs[0].lease, Completed())], request=fresh_request())
     assert (await _claim(store, "c1", count=2)).jobs == first.jobs[1:]
+
+
+async def test_a_repeated_claim_leaves_out_what_another_holds(harness: Harness, store: Store) -> None:
+    """A job that was rescued and claimed again is not told to its old claimant."""
+    await add_one(store)
+    await _claim(store, "c1")
+    await harness.advance(LEASE_MS + 1)
+    await store.rescue([MAIL], limits=CrashLimits())
+    await claim_one(store, worker="worker-2")
+    assert (await _claim(store, "c1")).jobs == ()
 
 
 async def test_answers_are_remembered_by_the_place(harness: Harness, store: Store) -> None:

@@ -172,6 +172,14 @@ async def test_a_reported_crash_takes_back_all_of_that_worker(store: Store) -> N
     assert await state_of(store, theirs) == State.ACTIVE
 
 
+async def test_jobs_of_a_reported_crash_stand_in_their_old_order(store: Store) -> None:
+    """What a worker held runs next, in the order in which it would have run."""
+    refs = await add_many(store, 4)
+    await claim(store, 3, worker="doomed")
+    await store.report_crash("doomed", CrashKind.KILLED, limits=_LIMITS)
+    assert await claim_ids(store) == [ref.id for ref in refs]
+
+
 async def test_refuses_the_old_holder_after_a_rescue(harness: Harness, store: Store) -> None:
     """Once a job was taken back, its old lease settles nothing, also while nobody else has it."""
     ref = await add_one(store)

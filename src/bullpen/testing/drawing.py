@@ -1,0 +1,108 @@
+"""What the walks of the state machine are made of.
+
+Where the contract leaves an instant open (is a lease that ends now already lost?) they keep
+away from it: the clock stands at whole hundredths of a second, and whatever runs out does so
+at an odd 5 ms.
+"""
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+from bullpen.job.record import CrashKind, Failure
+from bullpen.job.spec import Dedup, JobSpec, Keep
+from bullpen.job.state import FINISHED, READY, State
+from bullpen.job.verdicts import Cancelled, Completed, Failed, Postponed, Released, Retry, Verdict
+from bullpen.stores.base import CrashLimits
+
+TICK_MS = 10
+STATES = [state for state in State if state != State.WAITING_CHILDREN]
+
+Draft = dict[str, Any]
+"""A job still to be named: its queue and its options; `start_in_ms` counts from now, `dedup` is the walk's."""
+
+queues = st.sampled_from(["a", "b"])
+workers = st.sampled_from(["worker-1", "worker-2"])
+delays_ms = st.sampled_from([15, 1_005, 20_005])
+leases_ms = st.sampled_from([5_005, 30_005])
+_priorities = st.integers(0, 2)
+_payloads = st.sampled_from([b"{}", b'{"n":1}', b'{"n":2}'])
+seldom = st.integers(0, 4).map(lambda n: n == 4)
+wants = st.dictionaries(queues, st.integers(1, 3), min_size=1)
+limits = st.sampled_from([CrashLimits(), CrashLimits(killed=0, lost_heartbeat=1), CrashLimits(total=0)])
+crash_kinds = st.sampled_from(CrashKind)
+deduplications = st.sampled_from(
+    [
+        Dedup("plain"),
+        Dedup("throttle", ttl_ms=1_005),
+        Dedup("throttle-extend", ttl_ms=1_005, extend=True),
+        Dedup("replace", replace=True),
+        Dedup("debounce", ttl_ms=1_005, extend=True, replace=True),
+        Dedup("keep-last", keep_last_if_active=True),
+    ]
+)
+# One count in a queue: what jobs with different ones leave of a batch that ends at once is a store's choice.
+KEPT = {"a": (Keep(count=2), Keep()), "b": (JobSpec().keep_completed, Keep(count=2))}
+
+_options = {
+    "id": st.sampled_from(["x", "y", "z"]),
+    "data": _payloads,
+    "priority": st.integers(1, 2),
+    "delay_ms": delays_ms,
+    "lifo": st.just(True),
+    "attempts": st.integers(2, 3),
+    "start_in_ms": delays_ms,
+    "dedup": st.just(True),
+    "keep_none": st.just(True),
+    "keep_logs": st.just(2),
+}
+drafts: st.SearchStrategy[Draft] = st.builds(
+    lambda queue, options: {"queue": queue, **dict(options)},
+    queues,
+    st.lists(st.one_of([st.tuples(st.just(name), value) for name, value in _options.items()]), max_size=4),
+)
+batches = st.lists(drafts, min_size=1, max_size=4)
+few_drafts = st.lists(drafts, max_size=2)
+_failures = st.builds(Failure, st.sampled_from(["no answer", "bad data"]))
+verdicts: st.SearchStrategy[Verdict] = st.one_of(
+    st.builds(Completed, st.sampled_from([b"null", b"1"])),
+    st.builds(Retry, _failures, st.just(0) | delays_ms),
+    st.builds(Failed, _failures),
+    st.builds(Cancelled, st.just("asked")),
+    st.builds(Postponed, delays_ms, st.sampled_from(["", "later"])),
+    st.builds(Released, st.none() | crash_kinds),
+)
+
+
+def _step(verb: str, **options: st.SearchStrategy[Any]) -> st.SearchStrategy[tuple[str, dict[str, Any]]]:
+    return st.tuples(st.just(verb), st.fixed_dictionaries(options))
+
+
+steps_of_a_job = st.one_of(
+    _step("cancel", reason=st.just("asked")),
+    _step("retry"),
+    _step("promote"),
+    _step("change_delay", delay_ms=delays_ms),
+    _step("change_priority", priority=_priorities),
+    _step("remove"),
+    _step("update_data", data=_payloads),
+    _step("set_progress", progress=_payloads),
+    _step("add_log", lines=st.lists(st.just("line"), max_size=3)),
+)
+APT = {
+    "cancel": READY | {State.DELAYED, State.ACTIVE},
+    "retry": FINISHED,
+    "promote": {State.DELAYED},
+    "change_delay": {State.DELAYED},
+    "change_priority": READY | {State.DELAYED, State.ACTIVE},
+}
+"""In which states a step is not refused, where that is not all."""
+steps_of_a_queue = st.one_of(
+    _step("pause"),
+    _step("resume"),
+    _step("resume"),
+    _step("retry_all", state=st.sampled_from([State.FAILED, State.COMPLETED, State.WAITING]), limit=st.integers(1, 5)),
+    _step("drain", delayed=st.booleans()),
+    _step("clean", state=st.sampled_from(STATES), older_than_ms=st.sampled_from([0, 995]), limit=st.integers(1, 5)),
+    _step("obliterate", force=seldom),
+)
