@@ -1,6 +1,6 @@
 """Jobs on the embedded store, in one process: added, run, retried, cancelled, awaited.
 
-    python examples/first_jobs.py
+python examples/first_jobs.py
 """
 
 import asyncio
@@ -34,10 +34,10 @@ async def main() -> None:
         await jobs[-1].cancel("it takes too long")
         for name, job in zip(names, jobs, strict=True):
             try:
-                print(f"{name:>12}: {await job.result(timeout=10)}")  # noqa: T201
+                print(f"{name:>12}: {await job.result(timeout=10)}")
             except JobFailed as failure:
-                print(f"{name:>12}: {failure}")  # noqa: T201
-        print(f"{'counts':>12}: {await greetings.counts()}")  # noqa: T201
+                print(f"{name:>12}: {failure}")
+        print(f"{'counts':>12}: {await greetings.counts()}")
 
         worker.stop()
         await working

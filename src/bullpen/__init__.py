@@ -12,7 +12,6 @@ from bullpen.errors import (
     JobError,
     JobFailed,
     JobMissing,
-    LeaseLost,
     PayloadTooLarge,
     Postpone,
     QueueMissing,
@@ -30,14 +29,14 @@ from bullpen.errors import (
 )
 from bullpen.job.events import Event, EventKind
 from bullpen.job.options import JobOptions, custom, debounce, dedup, exponential, fixed, keep
-from bullpen.job.record import CrashKind, Failure, FailureKind, JobRecord, JobRef
+from bullpen.job.record import CrashKind, CrashLimits, Failure, FailureKind, JobRecord, JobRef
 from bullpen.job.spec import NewJob
 from bullpen.job.state import State
 from bullpen.queue.events import FROM_START, Gap, QueueEvents
 from bullpen.queue.job import Job
 from bullpen.queue.payload import Codec
 from bullpen.queue.queue import Queue, add_all
-from bullpen.stores.base import Counts, CrashLimits, Store
+from bullpen.stores.base import Counts, Store
 from bullpen.stores.sqlite import SqliteStore
 from bullpen.worker.context import Context
 from bullpen.worker.handlers import in_process
@@ -73,7 +72,6 @@ __all__ = [
     "JobOptions",
     "JobRecord",
     "JobRef",
-    "LeaseLost",
     "NewJob",
     "PayloadTooLarge",
     "Postpone",

@@ -6,8 +6,7 @@
     │   ├── BadData         ├── PayloadTooLarge └── BadHandler
     ├── JobError            about one job or queue
     │   ├── JobMissing      ├── QueueMissing   ├── WrongState
-    │   ├── LeaseLost       ├── JobFailed      ├── ResultTimeout
-    │   └── CodecMissing
+    │   ├── JobFailed       ├── ResultTimeout  └── CodecMissing
     ├── StoreError          about the place where jobs are kept
     │   ├── StoreUnavailable (try again)        ├── StoreFull (make room, try again)
     │   ├── StoreReadOnly   ├── StoreCorrupt   └── StoreTooNew
@@ -30,6 +29,8 @@ class UsageError(BullpenError, ValueError):
     """The caller asked for something that cannot be; nothing was changed."""
 
     code = "usage"
+    retryable: ClassVar[bool] = False
+    """Raised in a handler it fails the job at once: the same call would be as wrong again."""
 
 
 class BadName(UsageError):
@@ -90,12 +91,6 @@ class WrongState(JobError):
     """The job or queue is not in a state that allows this."""
 
     code = "wrong-state"
-
-
-class LeaseLost(JobError):
-    """Another worker holds this job now, or nobody does."""
-
-    code = "lease-lost"
 
 
 class JobFailed(JobError):

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
-from tests.support.sqlite_harness import SqliteHarness
 
 from bullpen.testing.harness import Harness
 from bullpen.testing.machine import store_machine
+from tests.support.sqlite_harness import SqliteHarness
 
 pytestmark = pytest.mark.timeout(900)
 

@@ -1,1 +1,1 @@
-# ruff: noqa: A005 - mirrors the room of the same name
+

@@ -9,6 +9,7 @@ import json
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -20,6 +21,7 @@ from bullpen.stores.sqlite.presence import Presence
 ROOT = Path(__file__).parents[2]
 LONG_LEASE_MS = 3_600_000
 _NOBODY = 65534
+_PAGE = 4096
 
 Program = Callable[..., Awaitable[None]]
 
@@ -42,7 +44,11 @@ async def start(words: list[str]) -> asyncio.subprocess.Process:
 async def run(words: list[str]) -> str:
     """Run a command to its end, which must be a good one; what it printed."""
     process = await start(words)
-    printed, _ = await process.communicate()
+    try:
+        printed, _ = await process.communicate()
+    finally:
+        if process.returncode is None:
+            process.kill()
     assert process.returncode == 0, f"{words} ended with {process.returncode}"
     return printed.decode()
 
@@ -236,19 +242,42 @@ async def fill_a_disk(folder: str) -> None:
 
 
 async def open_on_a_full_disk(folder: str) -> None:
-    """Print the error of opening where nothing more fits, and what a claim finds once there is room."""
+    """Print the errors of opening with no page of room, with one, with two …, and what a claim finds at last."""
     _mount("-t", "tmpfs", "-o", "size=4m", "none", folder)
     path = Path(folder) / "queue.db"
     await _add(str(path), "kept")
-    ballast = Path(folder) / "ballast"
-    with contextlib.suppress(OSError), ballast.open("wb", buffering=0) as file:
-        while file.write(bytes(4096)):
-            pass
-    met = await _error_of(SqliteStore(path).open())
-    ballast.unlink()
+    ballast = _fill(Path(folder))
+    met = []
+    for _ in range(20):
+        store = SqliteStore(path)
+        met.append(await _error_of(store.open()))
+        await store.close()
+        os.truncate(ballast, ballast.stat().st_size - _PAGE)
     async with _opened(path) as store:
         found = await _claim_one(store)
-    print(json.dumps({"error": met, "found": found.id}))
+    print(json.dumps({"errors": met, "found": found.id}))
+
+
+async def claim_on_a_full_disk(folder: str) -> None:
+    """The log has room of its own, so that the claim is made; print what came of it."""
+    _mount("-t", "tmpfs", "-o", "size=4m", "none", folder)
+    path = Path(folder) / "queue.db"
+    async with _opened(path) as store:
+        await Queue(store, "work").add_bulk([NewJob("work", "big", b"0" * 50_000) for _ in range(5)])
+        db = sqlite3.connect(path)
+        db.execute("PRAGMA wal_checkpoint")
+        db.close()
+        _fill(Path(folder))
+        print((await _claim_one(store)).id)
+
+
+def _fill(folder: Path) -> Path:
+    """A file that takes all the room there is."""
+    ballast = folder / "ballast"
+    with contextlib.suppress(OSError), ballast.open("wb", buffering=0) as file:
+        while file.write(bytes(_PAGE)):
+            pass
+    return ballast
 
 
 def _mount(*words: str) -> None:

@@ -4,12 +4,15 @@ import asyncio
 import subprocess
 import sys
 import threading
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
-from bullpen import Context, FailureKind, JobFailed, Queue, SqliteStore, WorkerOptions, in_process
+from bullpen import Context, FailureKind, JobFailed, Queue, SqliteStore, Worker, WorkerOptions, in_process
+from bullpen.job.verdicts import Settlement
 from bullpen.queue.job import Job
+from bullpen.stores.base import Exchanged, Notice
 from tests.worker import in_other_process
 from tests.worker.conftest import StartWorker
 from tests.worker.waiting import until
@@ -126,3 +129,51 @@ async def test_a_full_worker_hears_of_a_cancellation(queue: Queue, start_worker:
     await started.wait()
     await cancel_from_another_process(tmp_path, job)
     await assert_cancelled(job)
+
+
+class LateAnswers(SqliteStore):
+    """Holds back the answer to a claim until the worker was told of a cancellation."""
+
+    told = asyncio.Event()
+
+    def another(self) -> "LateAnswers":
+        return LateAnswers(self._path)
+
+    async def exchange(
+        self,
+        settlements: Sequence[Settlement],
+        wants: Mapping[str, int],
+        *,
+        worker: str,
+        lease_ms: int,
+        request: str,
+    ) -> Exchanged:
+        answer = await super().exchange(settlements, wants, worker=worker, lease_ms=lease_ms, request=request)
+        if answer.claimed.jobs:
+            await until(self._was_told, bool)
+        return answer
+
+    async def notices(self, worker: str, *, timeout_ms: int) -> Sequence[Notice]:
+        notices = await super().notices(worker, timeout_ms=timeout_ms)
+        if notices:
+            LateAnswers.told.set()
+        return notices
+
+    async def _was_told(self) -> bool:
+        return LateAnswers.told.is_set()
+
+
+async def test_a_cancellation_that_overtakes_the_claim_s_answer_is_not_lost(queue: Queue, tmp_path: Path) -> None:
+    """The worker hears of it before it knows that it has the job."""
+
+    async def wait(ctx: Context) -> None:
+        await asyncio.Event().wait()
+
+    worker = Worker(LateAnswers(tmp_path / "queue.db"), {"work": wait})
+    working = asyncio.create_task(worker.run())
+    job = await queue.add("wait")
+    await until(queue.counts, lambda counts: counts.active == 1)
+    await job.cancel("changed my mind")
+    await assert_cancelled(job)
+    worker.stop()
+    await working

@@ -81,12 +81,13 @@ async def test_a_process_that_dies_is_a_crash_not_an_attempt(queue: Queue, start
     """A segfault is counted by its kind until the limit, whatever attempts there are."""
     start_worker({"work": in_process(in_other_process.die)}, WorkerOptions(max_stalled=1))
     job = await queue.add("die", attempts=5)
-    with pytest.raises(JobFailed, match="SIGSEGV"):
+    with pytest.raises(JobFailed, match="lost its worker 2 times"):
         await job.result(30)
     record = await job.record()
     assert record.failure is not None
-    assert record.failure.kind == FailureKind.STALLED
-    assert record.crashes == {CrashKind.KILLED: 1}
+    assert (record.failure.kind, record.attempts_made) == (FailureKind.STALLED, 0)
+    assert record.crashes == {CrashKind.KILLED: 2}
+    assert await job.logs() == ("its process was ended by SIGSEGV",) * 2
 
 
 async def test_a_failed_attempt_is_tried_again(queue: Queue, start_worker: StartWorker) -> None:
@@ -289,9 +290,21 @@ async def test_a_result_that_is_no_json_fails_the_job(queue: Queue, start_worker
         return object()
 
     start_worker({"work": strange})
-    job = await queue.add("strange")
+    job = await queue.add("strange", attempts=3)
     with pytest.raises(JobFailed, match="result cannot be written as JSON"):
         await job.result(10)
+    assert (await job.record()).attempts_made == 1, "its effects must not be repeated"
+
+
+async def test_a_result_that_is_too_large_fails_the_job(queue: Queue, start_worker: StartWorker) -> None:
+    async def verbose(ctx: Context) -> str:
+        return "x" * 100
+
+    start_worker({"work": verbose}, WorkerOptions(max_result_bytes=50))
+    job = await queue.add("verbose", attempts=3)
+    with pytest.raises(JobFailed, match="result is 102 bytes"):
+        await job.result(10)
+    assert (await job.record()).attempts_made == 1
 
 
 async def test_slots_are_not_exceeded(queue: Queue, start_worker: StartWorker) -> None:

@@ -1,5 +1,6 @@
 """A job as a store tells of it, and the lease under which a worker holds it."""
 
+from collections.abc import Mapping
 from enum import StrEnum
 
 import msgspec
@@ -47,6 +48,28 @@ class CrashKind(StrEnum):
     LOST_HEARTBEAT = "lost-heartbeat"
     DEPLOY = "deploy"
     """Handed back by a worker that was told to stop: recorded, never held against the job."""
+
+
+class CrashLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """How many crashes of each kind a job may have before it fails; a deploy never counts."""
+
+    killed: int = 2
+    out_of_memory: int = 2
+    lost_heartbeat: int = 2
+    total: int = 2
+
+    def exceeded_by(self, crashes: Mapping[str, int]) -> bool:
+        return (
+            crashes.get(CrashKind.KILLED, 0) > self.killed
+            or crashes.get(CrashKind.OUT_OF_MEMORY, 0) > self.out_of_memory
+            or crashes.get(CrashKind.LOST_HEARTBEAT, 0) > self.lost_heartbeat
+            or stalls_in(crashes) > self.total
+        )
+
+
+def stalls_in(crashes: Mapping[str, int]) -> int:
+    """How many of these count against a job: all but deploys."""
+    return sum(count for kind, count in crashes.items() if kind != CrashKind.DEPLOY)
 
 
 class Lease(msgspec.Struct, frozen=True):
@@ -106,7 +129,7 @@ class JobRecord(msgspec.Struct, frozen=True):
     @property
     def stalls(self) -> int:
         """How often the job lost its worker, deploys not counted."""
-        return sum(count for kind, count in self.crashes.items() if kind != CrashKind.DEPLOY)
+        return stalls_in(self.crashes)
 
 
 class ClaimedJob(msgspec.Struct, frozen=True):

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from bullpen.job.record import CrashKind, Failure, Lease
+from bullpen.job.record import CrashKind, CrashLimits, Failure, Lease
 from bullpen.job.spec import NewJob
 
 
@@ -42,6 +42,8 @@ class Released(msgspec.Struct, frozen=True):
     """Handed back unfinished, to the head of its line; no attempt is used, the crash is recorded."""
 
     crash: CrashKind | None = None
+    limits: CrashLimits | None = None
+    """With these, a job that crashed too often fails instead."""
 
 
 Verdict = Completed | Retry | Failed | Cancelled | Postponed | Released

@@ -35,13 +35,20 @@ class Queue:
         self.store = store
         self.name = check_queue_name(name)
         self.codec = codec
-        self.results = Results(store, self.name)
+        self._results: Results | None = None
         self._defaults = defaults or JobOptions()
         self._max_payload_bytes = max_payload_bytes
         self._clock = clock
 
     def __repr__(self) -> str:
         return f"<Queue {self.name}>"
+
+    @property
+    def results(self) -> Results:
+        """Those who await results on this event loop; a queue may be used on several, one after the other."""
+        if self._results is None or not self._results.is_on_this_loop:
+            self._results = Results(self.store, self.name)
+        return self._results
 
     # ── adding ───────────────────────────────────────────────────────────────────────────
 

@@ -30,6 +30,11 @@ class Results:
         self._waiting: defaultdict[str, set[asyncio.Future[Outcome]]] = defaultdict(set)
         self._listener: asyncio.Task[None] | None = None
         self._listening = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+
+    @property
+    def is_on_this_loop(self) -> bool:
+        return self._loop is asyncio.get_running_loop()
 
     async def of(self, job_id: str, timeout_s: float | None) -> Outcome:
         future: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()

@@ -28,7 +28,7 @@ from typing import Protocol
 import msgspec
 
 from bullpen.job.events import Event
-from bullpen.job.record import ClaimedJob, CrashKind, JobRecord, JobRef, Lease
+from bullpen.job.record import ClaimedJob, CrashKind, CrashLimits, JobRecord, JobRef, Lease
 from bullpen.job.spec import NewJob
 from bullpen.job.state import State
 from bullpen.job.verdicts import Settlement
@@ -115,24 +115,6 @@ class Rescued(msgspec.Struct, frozen=True):
     """Back to waiting."""
     failed: tuple[JobRef, ...] = ()
     """Stalled more often than allowed."""
-
-
-class CrashLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """How many crashes of each kind a job may have before it fails; a deploy never counts."""
-
-    killed: int = 2
-    out_of_memory: int = 2
-    lost_heartbeat: int = 2
-    total: int = 2
-
-    def exceeded_by(self, crashes: Mapping[str, int]) -> bool:
-        counted = {kind: n for kind, n in crashes.items() if kind != CrashKind.DEPLOY}
-        return (
-            counted.get(CrashKind.KILLED, 0) > self.killed
-            or counted.get(CrashKind.OUT_OF_MEMORY, 0) > self.out_of_memory
-            or counted.get(CrashKind.LOST_HEARTBEAT, 0) > self.lost_heartbeat
-            or sum(counted.values()) > self.total
-        )
 
 
 class Counts(msgspec.Struct, frozen=True, kw_only=True):
@@ -268,8 +250,8 @@ class Store(Protocol):
     async def rescue(self, queues: Sequence[str], *, limits: CrashLimits) -> Rescued:
         """Take back jobs whose lease ran out or whose process is dead.
 
-        Each is counted as a crash and goes to the head of its line with its priority, or fails
-        once the limits are exceeded. A claim whose answer never arrived is no crash.
+        Each is counted as a crash and goes to the head of its line with its priority, in the old
+        order, or fails once the limits are exceeded. A claim whose answer never arrived is no crash.
         """
 
     async def report_crash(self, worker: str, kind: CrashKind, *, limits: CrashLimits) -> Rescued:
@@ -278,7 +260,11 @@ class Store(Protocol):
     # ── steering one job ─────────────────────────────────────────────────────────────────
 
     async def cancel(self, ref: JobRef, *, reason: str) -> Cancellation:
-        """End an unstarted job as cancelled, or ask its worker to stop it. Finished: WrongState."""
+        """End an unstarted job as cancelled, or ask its worker to stop it. Finished: WrongState.
+
+        A running job that was asked to stop completes or fails by its own verdict; it never runs
+        again: a retry, a release or a rescue ends it as cancelled.
+        """
 
     async def retry(self, ref: JobRef) -> None:
         """Put a finished job back to run with fresh attempts; noted in its log. Else WrongState."""
@@ -306,7 +292,7 @@ class Store(Protocol):
     async def add_log(self, ref: JobRef, lines: Sequence[str]) -> int:
         """Append to the job's log, dropping the oldest lines over its limit; the number kept."""
 
-    # ── steering a queue ─────────────────────────────────────────────────────────────────
+    # ── steering a queue: all but `pause` refuse one that is not there (QueueMissing) ───────
 
     async def pause(self, queue: str) -> None:
         """Give out no more jobs of the queue; running ones go on, adds are taken."""

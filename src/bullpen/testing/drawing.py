@@ -9,11 +9,10 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from bullpen.job.record import CrashKind, Failure
+from bullpen.job.record import CrashKind, CrashLimits, Failure
 from bullpen.job.spec import Dedup, JobSpec, Keep
 from bullpen.job.state import FINISHED, READY, State
 from bullpen.job.verdicts import Cancelled, Completed, Failed, Postponed, Released, Retry, Verdict
-from bullpen.stores.base import CrashLimits
 
 TICK_MS = 10
 STATES = [state for state in State if state != State.WAITING_CHILDREN]
@@ -34,17 +33,17 @@ crash_kinds = st.sampled_from(CrashKind)
 deduplications = st.sampled_from(
     [
         Dedup("plain"),
-        Dedup("throttle", ttl_ms=1_005),
-        Dedup("throttle-extend", ttl_ms=1_005, extend=True),
+        Dedup("throttle", ttl_ms=6_005),
+        Dedup("throttle-extend", ttl_ms=6_005, extend=True),
         Dedup("replace", replace=True),
-        Dedup("debounce", ttl_ms=1_005, extend=True, replace=True),
+        Dedup("debounce", ttl_ms=6_005, extend=True, replace=True),
         Dedup("keep-last", keep_last_if_active=True),
     ]
 )
 # One count in a queue: what jobs with different ones leave of a batch that ends at once is a store's choice.
 KEPT = {"a": (Keep(count=2), Keep()), "b": (JobSpec().keep_completed, Keep(count=2))}
 
-_options = {
+_options: dict[str, st.SearchStrategy[Any]] = {
     "id": st.sampled_from(["x", "y", "z"]),
     "data": _payloads,
     "priority": st.integers(1, 2),
@@ -52,14 +51,14 @@ _options = {
     "lifo": st.just(True),
     "attempts": st.integers(2, 3),
     "start_in_ms": delays_ms,
-    "dedup": st.just(True),
     "keep_none": st.just(True),
     "keep_logs": st.just(2),
 }
 drafts: st.SearchStrategy[Draft] = st.builds(
-    lambda queue, options: {"queue": queue, **dict(options)},
+    lambda queue, dedup, options: {"queue": queue, **({"dedup": True} if dedup else {}), **dict(options)},
     queues,
-    st.lists(st.one_of([st.tuples(st.just(name), value) for name, value in _options.items()]), max_size=4),
+    st.integers(0, 2).map(lambda n: n == 2),
+    st.lists(st.one_of([st.tuples(st.just(name), value) for name, value in _options.items()]), max_size=3),
 )
 batches = st.lists(drafts, min_size=1, max_size=4)
 few_drafts = st.lists(drafts, max_size=2)

@@ -20,11 +20,11 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from bullpen.errors import JobError, JobMissing
 from bullpen.job.events import Event, EventKind
 from bullpen.job.names import is_generated_id
-from bullpen.job.record import CrashKind, FailureKind, JobRecord, JobRef, Lease
+from bullpen.job.record import CrashKind, CrashLimits, FailureKind, JobRecord, JobRef, Lease
 from bullpen.job.spec import Dedup, JobSpec, Keep, NewJob
 from bullpen.job.state import READY, State
 from bullpen.job.verdicts import Completed, Settlement, Verdict
-from bullpen.stores.base import REQUEST_MEMORY_MS, Added, AddOutcome, Claimed, Counts, CrashLimits, Exchanged
+from bullpen.stores.base import REQUEST_MEMORY_MS, Added, AddOutcome, Claimed, Counts, Exchanged
 from bullpen.testing import drawing
 from bullpen.testing.harness import Harness
 from bullpen.testing.model import Model, ModelJob
@@ -200,14 +200,15 @@ class StoreMachine(RuleBasedStateMachine):
         leases = data.draw(st.lists(st.sampled_from(self._leases), min_size=1, max_size=3), "leases")
         self._both("renew", leases, lease_ms=lease_ms)
 
-    @precondition(lambda self: self._remembered(Exchanged))
+    @precondition(lambda self: self._remembered_claims())
     @rule(data=st.data())
     def abandon(self, data: st.DataObject) -> None:
-        asked = data.draw(st.sampled_from(self._remembered(Exchanged)), "asked")
-        assert isinstance(asked.answer, Exchanged)
-        count = self._run(self._store.abandon(asked.request))
+        claims = self._remembered_claims()
+        apt = [request for request, leases in claims.items() if self._held(leases)]
+        request = data.draw(st.sampled_from([*apt * 4, *claims]), "request")
+        count = self._run(self._store.abandon(request))
         self._look()
-        assert count == self._model.abandon(_leases_of(asked.answer.claimed))
+        assert count == self._model.abandon(claims[request])
 
     @precondition(lambda self: self._model.jobs)
     @rule(queues=st.lists(drawing.queues, min_size=1, unique=True), limits=drawing.limits)
@@ -256,7 +257,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     # ── time, and the end of processes ───────────────────────────────────────────────────
 
-    @rule(ms=st.sampled_from([drawing.TICK_MS, 1_010, 6_000, 31_000, 31_000, 90_000_000]))
+    @rule(ms=st.sampled_from([drawing.TICK_MS, 1_000, 1_000, 6_000, 31_000, 31_000, 90_000_000]))
     def let_time_pass(self, ms: int) -> None:
         self._run(self._harness.advance(ms))
         self._look()
@@ -420,9 +421,17 @@ class StoreMachine(RuleBasedStateMachine):
     def _held(self, leases: Sequence[Lease]) -> list[ModelJob]:
         return [job for lease in leases if (job := self._model.held(lease)) is not None]
 
-    def _remembered(self, kind: type | tuple[type, ...] = object) -> list[Asked]:
+    def _remembered(self) -> list[Asked]:
         since_ms = self._model.now_ms - REQUEST_MEMORY_MS
-        return [asked for asked in self._asked if asked.at_ms > since_ms and isinstance(asked.answer, kind)]
+        return [asked for asked in self._asked if asked.at_ms > since_ms]
+
+    def _remembered_claims(self) -> dict[str, list[Lease]]:
+        """What each claim or exchange gave, by its request."""
+        return {
+            asked.request: _leases_of(asked.answer.claimed)
+            for asked in self._remembered()
+            if isinstance(asked.answer, Exchanged)
+        }
 
     # ── drawing ──────────────────────────────────────────────────────────────────────────
 

@@ -15,20 +15,11 @@ import msgspec
 from bullpen.clock import Clock
 from bullpen.errors import JobMissing, QueueMissing, WrongState
 from bullpen.job.names import is_generated_id
-from bullpen.job.record import CrashKind, Failure, FailureKind, JobRecord, JobRef, Lease
+from bullpen.job.record import CrashKind, CrashLimits, Failure, FailureKind, JobRecord, JobRef, Lease
 from bullpen.job.spec import Dedup, NewJob
 from bullpen.job.state import FINISHED, READY, State
 from bullpen.job.verdicts import Cancelled, Completed, Failed, Postponed, Released, Retry, Settlement, Verdict
-from bullpen.stores.base import (
-    ID_MEMORY_MS,
-    Added,
-    AddOutcome,
-    Cancellation,
-    Counts,
-    CrashLimits,
-    Renewal,
-    SettleOutcome,
-)
+from bullpen.stores.base import ID_MEMORY_MS, Added, AddOutcome, Cancellation, Counts, Renewal, SettleOutcome
 
 
 @dataclasses.dataclass(eq=False)

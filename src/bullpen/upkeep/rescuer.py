@@ -6,7 +6,8 @@ import random
 from collections.abc import Sequence
 
 from bullpen.errors import StoreError
-from bullpen.stores.base import CrashLimits, Store
+from bullpen.job.record import CrashLimits
+from bullpen.stores.base import Store
 
 logger = logging.getLogger("bullpen.upkeep")
 

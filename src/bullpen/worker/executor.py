@@ -8,7 +8,7 @@ from typing import Any, assert_never
 from bullpen.clock import Clock
 from bullpen.errors import BullpenError
 from bullpen.job.options import to_ms
-from bullpen.job.record import ClaimedJob, CrashKind, Failure, FailureKind
+from bullpen.job.record import ClaimedJob, CrashKind
 from bullpen.job.verdicts import Cancelled, Completed, Failed, Postponed, Released, Verdict
 from bullpen.queue.payload import from_bytes, to_bytes
 from bullpen.stores.base import Store
@@ -77,7 +77,8 @@ class Executor:
             else:
                 verdict = self._raised(run, error)  # the handler's own, from something that it cancelled
         except ProcessCrash as crash:
-            verdict = self._crashed(run, crash)
+            run.context.log(str(crash))
+            verdict = Released(crash.kind, self._options.limits)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a handler raises is its verdict
             verdict = self._raised(run, error)
         run.has_ended = True
@@ -96,7 +97,10 @@ class Executor:
                 assert_never(unknown)
 
     def _completed(self, value: Any, reporter: StoreReporter) -> Completed:
-        return Completed(to_bytes(value, what="result", codec=self._options.codec), tuple(reporter.follow_ups))
+        return Completed(
+            to_bytes(value, what="result", codec=self._options.codec, limit=self._options.max_result_bytes),
+            tuple(reporter.follow_ups),
+        )
 
     def _raised(self, run: Run, error: BaseException) -> Verdict | None:
         """A handler that was told to stop and raised has stopped; otherwise it failed."""
@@ -116,14 +120,6 @@ class Executor:
                 return None
             case unknown:
                 assert_never(unknown)
-
-    def _crashed(self, run: Run, crash: ProcessCrash) -> Verdict:
-        """The job's own process died: back to its line, or failed if that happened too often."""
-        crashes = {**run.job.crashes, crash.kind: run.job.crashes.get(crash.kind, 0) + 1}
-        logger.warning("job %s: %s", run.job.ref, crash)
-        if self._options.limits.exceeded_by(crashes):
-            return Failed(Failure(f"lost its process {sum(crashes.values())} times: {crash}", FailureKind.STALLED))
-        return Released(crash.kind)
 
     async def close(self) -> None:
         self._threads.close()

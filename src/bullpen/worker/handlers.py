@@ -39,6 +39,10 @@ def in_process(function: HandlerFunction) -> Handler:
     """Run this handler in a process of its own: for CPU-bound work, and for what must be killable."""
     if not hasattr(function, "__qualname__") or not callable(function) or inspect.iscoroutinefunction(function):
         raise BadHandler(f"{function!r}: a process runs a plain function, not {type(function).__name__}")
+    if function.__module__ == "__main__":
+        raise BadHandler(
+            f"{function.__qualname__}: define it in a module that another process can import, not in the script"
+        )
     handler = Handler(function, Mode.PROCESS)
     if find_function(handler.path) is not function:
         raise BadHandler(f"{handler.path} cannot be found by name from another process; define it at module level")

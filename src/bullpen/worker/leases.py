@@ -148,10 +148,12 @@ class LeaseKeeper:
             except StoreError:
                 await asyncio.sleep(_NOTICE_MS / 1000)
                 continue
-            fresh = [notice for notice in notices if notice.lease.token not in seen]
-            for notice in fresh:
-                self._charge.ask_to_stop(notice.lease.token, Stop(StopCause.CANCELLED, notice.reason))
-            seen = {notice.lease.token for notice in notices}
+            # A claim whose answer is still on its way is not in the book: its notice is brought once it is.
+            known = {notice.lease.token: notice for notice in notices if self._book.find(notice.lease.token)}
+            fresh = known.keys() - seen
+            for token in fresh:
+                self._charge.ask_to_stop(token, Stop(StopCause.CANCELLED, known[token].reason))
+            seen = set(known)
             if notices and not fresh:
                 # Known already and not yet over: `notices` would answer at once, again and again.
                 await asyncio.sleep(_LOOK_S)

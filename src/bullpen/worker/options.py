@@ -8,9 +8,9 @@ from datetime import timedelta
 
 from bullpen.errors import BadOption
 from bullpen.job.options import Duration, to_ms
-from bullpen.queue.payload import Codec
+from bullpen.job.record import CrashLimits
+from bullpen.queue.payload import MAX_PAYLOAD_BYTES, Codec
 from bullpen.scheduling.backoff import CustomBackoff
-from bullpen.stores.base import CrashLimits
 
 DEFAULT_CONCURRENCY = 5
 
@@ -59,6 +59,8 @@ class WorkerOptions:
     """Recycle: above that resident size the process drains and is replaced."""
     block_warning: Duration = 1
     """A handler that holds the event loop for longer is named in its job's log."""
+    max_result_bytes: int = MAX_PAYLOAD_BYTES
+    """A larger result fails its job: results are for small answers."""
     codec: Codec | None = None
     """For data and results, as given to the queue."""
 

@@ -3,10 +3,10 @@
 from collections.abc import AsyncIterator
 
 import pytest
-from tests.support.redis_harness import RedisHarness
-from tests.support.redis_server import RedisServer, redis_server
 
 from bullpen.stores.redis import RedisStore
+from tests.support.redis_harness import RedisHarness
+from tests.support.redis_server import RedisServer, redis_server
 
 __all__ = ["redis_server"]
 

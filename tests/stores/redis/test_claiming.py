@@ -1,7 +1,6 @@
 """Claims on queues that other programs left in a state of their own, or set limits on."""
 
 import pytest
-from tests.support.redis_harness import RedisHarness
 
 from bullpen.job.record import CrashKind, Failure, FailureKind, JobRef
 from bullpen.job.spec import JobSpec, NewJob
@@ -9,6 +8,7 @@ from bullpen.job.state import State
 from bullpen.job.verdicts import Completed, Released, Settlement
 from bullpen.stores.base import Renewal, SettleOutcome
 from bullpen.stores.redis import RedisStore
+from tests.support.redis_harness import RedisHarness
 
 
 async def claim(store: RedisStore, count: int, request: str) -> list[str]:

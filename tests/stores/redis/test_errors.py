@@ -4,13 +4,13 @@ from collections.abc import Iterator
 
 import pytest
 import redis.asyncio
-from tests.support.redis_harness import RedisHarness
-from tests.support.redis_server import RedisServer, running_redis
 
 from bullpen.errors import StoreError, StoreFull, StoreReadOnly, StoreUnavailable
 from bullpen.job.spec import NewJob
 from bullpen.job.verdicts import Completed, Settlement
 from bullpen.stores.base import SettleOutcome
+from tests.support.redis_harness import RedisHarness
+from tests.support.redis_server import RedisServer, running_redis
 
 
 @pytest.fixture

@@ -3,13 +3,13 @@
 import asyncio
 
 import pytest
-from tests.support.redis_harness import RedisHarness
 
 from bullpen.errors import BadOption
 from bullpen.job.events import EventKind
 from bullpen.job.spec import NewJob
 from bullpen.stores.base import FROM_START
 from bullpen.stores.redis import RedisStore
+from tests.support.redis_harness import RedisHarness
 
 
 async def cursor_at_end(store: RedisStore) -> str:

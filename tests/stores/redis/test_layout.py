@@ -3,13 +3,12 @@
 import json
 from typing import Any
 
-from tests.support.redis_harness import RedisHarness
-
 from bullpen.job.record import Failure, FailureKind, JobRef
 from bullpen.job.spec import KEEP_ALL, Dedup, JobSpec, Keep, NewJob
 from bullpen.job.verdicts import Cancelled, Completed, Failed, Postponed, Released, Retry, Settlement, Verdict
 from bullpen.stores.base import AddOutcome
 from bullpen.stores.redis import RedisStore
+from tests.support.redis_harness import RedisHarness
 
 NOW = 1_750_000_000_000
 

@@ -3,9 +3,6 @@
 from collections.abc import AsyncIterator
 
 import pytest
-from tests.support.cutting_proxy import CuttingProxy, cutting_proxy
-from tests.support.redis_harness import RedisHarness
-from tests.support.redis_server import RedisServer
 
 from bullpen.errors import StoreUnavailable
 from bullpen.job.record import JobRef
@@ -14,6 +11,9 @@ from bullpen.job.state import State
 from bullpen.job.verdicts import Completed, Settlement
 from bullpen.stores.base import SettleOutcome
 from bullpen.stores.redis import RedisStore
+from tests.support.cutting_proxy import CuttingProxy, cutting_proxy
+from tests.support.redis_harness import RedisHarness
+from tests.support.redis_server import RedisServer
 
 JOBS = [NewJob("mail", "first"), NewJob("mail", "second"), NewJob("post", "third")]
 WANTS = {"mail": 2, "post": 2}

@@ -3,12 +3,12 @@
 from pathlib import Path
 
 import pytest
-from tests.support.redis_harness import RedisHarness
 
 import bullpen.stores.redis
 from bullpen.job.spec import NewJob
 from bullpen.stores.redis import RedisStore
 from bullpen.stores.redis.keys import LAYOUT
+from tests.support.redis_harness import RedisHarness
 
 LUA = Path(bullpen.stores.redis.__file__).parent / "lua"
 

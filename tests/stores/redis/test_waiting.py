@@ -2,10 +2,9 @@
 
 import asyncio
 
-from tests.support.redis_harness import RedisHarness
-
 from bullpen.job.spec import JobSpec, NewJob
 from bullpen.stores.redis import RedisStore
+from tests.support.redis_harness import RedisHarness
 
 
 async def test_a_job_without_a_marker_is_found(harness: RedisHarness, store: RedisStore) -> None:

@@ -96,8 +96,8 @@ class Batch:
                 return {"verdict": "failed", "failure": _failure(Failure(message, FailureKind.CANCELLED))}
             case Postponed(delay_ms, note):
                 return {"verdict": "postponed", "delay": delay_ms, "note": _storable(note)}
-            case Released(crash):
-                return {"verdict": "released", "crash": crash}
+            case Released(crash, limits):
+                return {"verdict": "released", "crash": crash, "limits": limits}
             case unknown:
                 assert_never(unknown)
 

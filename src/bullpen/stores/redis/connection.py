@@ -1,5 +1,6 @@
 """The server as the store speaks to it: scripts by their SHA, and its errors in our words."""
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from typing import Any
@@ -70,8 +71,14 @@ class Connection:
     async def command(self, *parts: str | bytes) -> Any:
         if self._client is None:
             raise StoreUnavailable("the store is not open")
+        task = asyncio.current_task()
+        asked_to_stop = task.cancelling() if task else 0
         async with _our_errors():
-            return await self._client.execute_command(*parts)  # type: ignore[no-untyped-call] # redis-py's own
+            answer = await self._client.execute_command(*parts)  # type: ignore[no-untyped-call] # redis-py's own
+        if task is not None and task.cancelling() > asked_to_stop:
+            # The client swallows a cancellation that comes while it takes up its connection.
+            raise asyncio.CancelledError
+        return answer
 
     async def _check_version(self) -> None:
         info = await self.command("INFO", "server")

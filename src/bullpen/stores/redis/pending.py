@@ -4,17 +4,9 @@
 from collections.abc import Sequence
 from typing import NoReturn
 
-from bullpen.job.record import CrashKind, JobRef
+from bullpen.job.record import CrashKind, CrashLimits, JobRef
 from bullpen.job.state import State
-from bullpen.stores.base import (
-    Cancellation,
-    CrashLimits,
-    JobPage,
-    LogPage,
-    Notice,
-    Rescued,
-    WorkerInfo,
-)
+from bullpen.stores.base import Cancellation, JobPage, LogPage, Notice, Rescued, WorkerInfo
 
 
 class VerbsToCome:

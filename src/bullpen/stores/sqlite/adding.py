@@ -151,8 +151,8 @@ class _Batch:
         until_ms = tx.db.execute("SELECT until_ms FROM dedup WHERE queue = ? AND id = ?", (queue, dedup.id)).fetchone()[
             0
         ]
-        forget(tx, [owner_key], remember_ids=True)
-        tx.tell(queue, Event(EventKind.REMOVED, owner_id, tx.now_ms, job.spec.tenant, prev="delayed"))
+        ((_, _, _, tenant, *_),) = forget(tx, [owner_key], remember_ids=True)
+        tx.tell(queue, Event(EventKind.REMOVED, owner_id, tx.now_ms, tenant, prev="delayed"))
         added = self._own(queue, key, job, dedup, AddOutcome.REPLACED)
         if not dedup.extend:
             tx.db.execute("UPDATE dedup SET until_ms = ? WHERE queue = ? AND id = ?", (until_ms, queue, dedup.id))

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from bullpen.errors import BadOption
 from bullpen.job.record import ClaimedJob, Lease
 from bullpen.stores.base import REQUEST_MEMORY_MS, Added, Claimed, Exchanged, SettleOutcome
 from bullpen.stores.sqlite.rows import SELECT, record_from
@@ -53,7 +54,10 @@ def answer_exchange(
 
 def recall_claim(tx: Transaction, request: str) -> ClaimAnswer | None:
     known = _recall(tx, request)
-    return None if known is None else _decode_claim(known)
+    try:
+        return None if known is None else _decode_claim(known)
+    except msgspec.ValidationError:
+        raise BadOption(f"request: {request!r} was an add's; it claims nothing") from None
 
 
 def expect_no_claim(tx: Transaction, request: str) -> None:

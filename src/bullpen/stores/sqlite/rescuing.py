@@ -2,12 +2,11 @@
 
 from collections.abc import Callable, Sequence
 
-from bullpen.job.events import Event, EventKind
-from bullpen.job.record import CrashKind, Failure, FailureKind, JobRef
-from bullpen.stores.base import CrashLimits, Rescued
+from bullpen.job.record import CrashKind, CrashLimits, Failure, FailureKind, JobRef
+from bullpen.stores.base import Rescued
 from bullpen.stores.sqlite.requests import expect_no_claim, recall_claim
 from bullpen.stores.sqlite.schema import ACTIVE, DELAYED, READY
-from bullpen.stores.sqlite.settling import Held, end_unstarted, finish_failed, look_up, release
+from bullpen.stores.sqlite.settling import end_unstarted, look_up, release
 from bullpen.stores.sqlite.tokens import ClaimToken
 from bullpen.stores.sqlite.transaction import Row, Transaction
 
@@ -34,7 +33,7 @@ def report_crash(tx: Transaction, worker: str, kind: CrashKind, limits: CrashLim
         f"SELECT key FROM job WHERE state = {ACTIVE} AND worker = ? ORDER BY position DESC", (worker,)
     ).fetchall()
     for (key,) in rows:
-        sweep.crashed(key, kind)
+        sweep.take_back(key, kind)
     tx.db.execute("DELETE FROM worker WHERE name = ?", (worker,))
     return sweep.rescued()
 
@@ -69,12 +68,8 @@ class _Sweep:
             (f"{instance}.", f"{instance}/"),
         ).fetchall()
         for key, token in rows:
-            if ClaimToken.parse(token).number > last_received:
-                job = self._held(key)
-                release(self._tx, job, None)
-                self._took_back(job)
-            else:
-                self.crashed(key, CrashKind.KILLED)
+            never_started = ClaimToken.parse(token).number > last_received
+            self.take_back(key, None if never_started else CrashKind.KILLED)
 
     def recover_expired_leases(self, queue: int) -> None:
         rows = self._tx.db.execute(
@@ -84,7 +79,7 @@ class _Sweep:
         ).fetchall()
         # Each goes to the head, so the last comes first and the old order stands again.
         for (key,) in reversed(rows):
-            self.crashed(key, CrashKind.LOST_HEARTBEAT)
+            self.take_back(key, CrashKind.LOST_HEARTBEAT)
 
     def end_late(self, queue: int) -> None:
         """Jobs past their start-by time end, also where no worker claims."""
@@ -95,27 +90,9 @@ class _Sweep:
         for (key,) in rows:
             end_unstarted(self._tx, key, Failure("not started in time", FailureKind.EXPIRED))
 
-    def crashed(self, key: int, kind: CrashKind) -> None:
-        job = self._held(key)
-        crashes = {**job.crashes, kind: job.crashes.get(kind, 0) + 1}
-        self._tx.tell(job.queue, Event(EventKind.STALLED, job.id, self._tx.now_ms, job.tenant, name=kind))
-        release(self._tx, job, kind)
-        if job.cancelling is None and self._limits.exceeded_by(crashes):
-            # Looked up again: it stands in its line now, and leaves it from there.
-            reason = f"lost its worker {sum(crashes.values())} times (last: {kind})"
-            finish_failed(self._tx, self._held(key), Failure(reason, FailureKind.STALLED), attempts=0)
-            self._failed.append(self._ref(job))
-        else:
-            self._took_back(job)
-
-    def _took_back(self, job: Held) -> None:
-        """It waits again; or it has ended, if it was asked to stop."""
-        (self._recovered if job.cancelling is None else self._failed).append(self._ref(job))
-
-    def _held(self, key: int) -> Held:
+    def take_back(self, key: int, crash: CrashKind | None) -> None:
         job = look_up(self._tx, key)
         assert job is not None
-        return job
-
-    def _ref(self, job: Held) -> JobRef:
-        return JobRef(self._tx.queue_name(job.queue), job.id)
+        waits_again = release(self._tx, job, crash, self._limits)
+        ref = JobRef(self._tx.queue_name(job.queue), job.id)
+        (self._recovered if waits_again else self._failed).append(ref)

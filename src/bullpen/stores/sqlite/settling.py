@@ -6,7 +6,7 @@ from typing import assert_never
 import msgspec
 
 from bullpen.job.events import Event, EventKind
-from bullpen.job.record import CrashKind, Failure, FailureKind
+from bullpen.job.record import CrashKind, CrashLimits, Failure, FailureKind, stalls_in
 from bullpen.job.spec import JobSpec, Keep
 from bullpen.job.state import State
 from bullpen.job.verdicts import Cancelled, Completed, Failed, Postponed, Released, Retry, Settlement
@@ -148,8 +148,8 @@ def _settle_one(tx: Transaction, settlement: Settlement) -> SettleOutcome:
             finish_failed(tx, job, cancelled(reason), attempts=1)
         case Postponed(delay_ms, note):
             _delay(tx, job, delay_ms, note=note, attempts=0)
-        case Released(crash):
-            release(tx, job, crash)
+        case Released(crash, limits):
+            release(tx, job, crash, limits)
         case unknown:
             assert_never(unknown)
     return SettleOutcome.SETTLED
@@ -170,18 +170,26 @@ def _retry(tx: Transaction, job: Held, failure: Failure, delay_ms: int) -> None:
         _to_line(tx, job, head=job.spec.lifo, attempts=1)
 
 
-def release(tx: Transaction, job: Held, crash: CrashKind | None) -> None:
-    """Back to the head of the line, no attempt used; the crash, if any, is recorded.
+def release(tx: Transaction, job: Held, crash: CrashKind | None, limits: CrashLimits | None = None) -> bool:
+    """Back to the head of the line, no attempt used; the crash, if any, is recorded. Whether it waits again.
 
-    A job that was asked to stop ends instead.
+    A job that was asked to stop ends instead, and so does one that crashed too often.
     """
+    crashes = job.crashes
     if crash is not None:
-        crashes = {**job.crashes, crash: job.crashes.get(crash, 0) + 1}
+        crashes = {**crashes, crash: crashes.get(crash, 0) + 1}
         tx.db.execute("UPDATE job SET crashes = ? WHERE key = ?", (encode(crashes), job.key))
+        if crash != CrashKind.DEPLOY:
+            tx.tell(job.queue, Event(EventKind.STALLED, job.id, tx.now_ms, job.tenant, name=crash))
     if job.cancelling is not None:
         _end_as_asked(tx, job, job.cancelling)
-    else:
-        _to_line(tx, job, head=True, attempts=0)
+        return False
+    if limits is not None and limits.exceeded_by(crashes):
+        reason = f"lost its worker {stalls_in(crashes)} times (last: {crash})"
+        finish_failed(tx, job, Failure(reason, FailureKind.STALLED), attempts=0)
+        return False
+    _to_line(tx, job, head=True, attempts=0)
+    return True
 
 
 def _to_line(tx: Transaction, job: Held, *, head: bool, attempts: int) -> None:

@@ -8,7 +8,7 @@ from typing import TypeVar, cast
 from bullpen.clock import SYSTEM_CLOCK, Clock
 from bullpen.errors import StoreUnavailable
 from bullpen.job.events import Event, EventKind
-from bullpen.job.record import CrashKind, JobRecord, JobRef, Lease
+from bullpen.job.record import CrashKind, CrashLimits, JobRecord, JobRef, Lease
 from bullpen.job.spec import NewJob
 from bullpen.job.state import State
 from bullpen.job.verdicts import Settlement
@@ -17,7 +17,6 @@ from bullpen.stores.base import (
     Cancellation,
     Claimed,
     Counts,
-    CrashLimits,
     EventPage,
     Exchanged,
     JobPage,

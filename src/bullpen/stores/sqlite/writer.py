@@ -10,6 +10,7 @@ verbs are tried again one by one, so that one that cannot be carried out takes n
 """
 
 import asyncio
+import logging
 import queue
 import sqlite3
 import threading
@@ -24,6 +25,8 @@ from bullpen.stores.sqlite.connection import TurnLock, translate
 from bullpen.stores.sqlite.requests import forget_old
 from bullpen.stores.sqlite.schema import check_version
 from bullpen.stores.sqlite.transaction import News, QueueBook, Transaction
+
+logger = logging.getLogger("bullpen.sqlite")
 
 _GROUP = 256
 """A commit carries that many verbs at most, so that the first need not wait for an endless line."""
@@ -123,9 +126,13 @@ class Writer:
                 return
             group[0].error = self._in_our_words(error)
             news = News()
-        if news:
-            self._on_commit(news)
+        # What was committed is answered first: to wake those who sleep is a courtesy that may fail.
         _deliver(group)
+        if news:
+            try:
+                self._on_commit(news)
+            except Exception:
+                logger.exception("could not tell others of a commit; they look again by themselves")
 
     def _commit(self, group: list[Work]) -> News:
         self._turn.take()

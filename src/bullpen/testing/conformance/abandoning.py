@@ -1,9 +1,10 @@
 """Promises of `abandon`: claims whose answer was lost are handed back."""
 
 from bullpen.errors import BullpenError
+from bullpen.job.record import CrashLimits
 from bullpen.job.state import State
 from bullpen.job.verdicts import Completed, Settlement
-from bullpen.stores.base import Claimed, Counts, CrashLimits, SettleOutcome, Store
+from bullpen.stores.base import Claimed, Counts, SettleOutcome, Store
 from bullpen.testing.conformance.moves import (
     LEASE_MS,
     MAIL,

@@ -5,11 +5,11 @@ import asyncio
 import pytest
 
 from bullpen.errors import JobMissing, WrongState
-from bullpen.job.record import FailureKind, JobRecord, JobRef
+from bullpen.job.record import CrashLimits, FailureKind, JobRecord, JobRef
 from bullpen.job.spec import JobSpec
 from bullpen.job.state import State
 from bullpen.job.verdicts import Cancelled, Completed, Postponed, Released, Retry, Verdict
-from bullpen.stores.base import Cancellation, Counts, CrashLimits, Notice, Renewal, SettleOutcome, Store
+from bullpen.stores.base import Cancellation, Counts, Notice, Renewal, SettleOutcome, Store
 from bullpen.testing.conformance.moves import (
     BOOM,
     LEASE_MS,

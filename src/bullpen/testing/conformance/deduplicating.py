@@ -164,6 +164,14 @@ async def test_replace_takes_the_place_of_a_delayed_job(store: Store) -> None:
     assert (await store.job(JobRef(MAIL, new.id))).data == b"2"
 
 
+async def test_a_replaced_job_s_id_is_remembered(store: Store) -> None:
+    """The id of a job that was replaced is not free again within a day of its add."""
+    dedup = Dedup("subject", replace=True)
+    await _add(store, dedup, delay_ms=5_000, own_id="first")
+    assert (await _add(store, dedup, delay_ms=5_000, own_id="second")).outcome == AddOutcome.REPLACED
+    assert await _add(store, dedup, delay_ms=5_000, own_id="first") == Added("first", AddOutcome.DUPLICATE)
+
+
 async def test_replace_leaves_a_job_that_may_run(store: Store) -> None:
     """A job that is not delayed any more is not replaced."""
     dedup = Dedup("subject", replace=True)

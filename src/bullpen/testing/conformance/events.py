@@ -6,10 +6,10 @@ import pytest
 
 from bullpen.errors import BadOption, BullpenError
 from bullpen.job.events import Event, EventKind
-from bullpen.job.record import CrashKind, JobRef
+from bullpen.job.record import CrashKind, CrashLimits, JobRef
 from bullpen.job.spec import Dedup, JobSpec
 from bullpen.job.verdicts import Completed, Failed, Postponed, Retry, Settlement
-from bullpen.stores.base import FROM_START, MAX_EVENTS, CrashLimits, EventPage, Store
+from bullpen.stores.base import FROM_START, MAX_EVENTS, EventPage, Store
 from bullpen.testing.conformance.moves import (
     BOOM,
     LEASE_MS,

@@ -1,10 +1,10 @@
 """Promises of `renew`."""
 
 from bullpen.errors import BullpenError
-from bullpen.job.record import Lease
+from bullpen.job.record import CrashLimits, Lease
 from bullpen.job.state import State
 from bullpen.job.verdicts import Completed, Released
-from bullpen.stores.base import CrashLimits, Renewal, Rescued, SettleOutcome, Store
+from bullpen.stores.base import Renewal, Rescued, SettleOutcome, Store
 from bullpen.testing.conformance.moves import (
     LEASE_MS,
     MAIL,

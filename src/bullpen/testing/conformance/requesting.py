@@ -3,6 +3,7 @@
 import asyncio
 
 from bullpen.errors import BullpenError
+from bullpen.job.record import CrashLimits
 from bullpen.job.spec import NewJob
 from bullpen.job.verdicts import Completed, Failed, Settlement
 from bullpen.stores.base import (
@@ -10,7 +11,6 @@ from bullpen.stores.base import (
     AddOutcome,
     Claimed,
     Counts,
-    CrashLimits,
     Exchanged,
     SettleOutcome,
     Store,

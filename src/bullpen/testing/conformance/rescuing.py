@@ -3,11 +3,11 @@
 import pytest
 
 from bullpen.errors import BullpenError
-from bullpen.job.record import CrashKind, FailureKind, JobRecord
+from bullpen.job.record import CrashKind, CrashLimits, FailureKind, JobRecord
 from bullpen.job.spec import JobSpec
 from bullpen.job.state import State
 from bullpen.job.verdicts import Completed
-from bullpen.stores.base import Counts, CrashLimits, Rescued, SettleOutcome, Store
+from bullpen.stores.base import Counts, Rescued, SettleOutcome, Store
 from bullpen.testing.conformance.moves import (
     LEASE_MS,
     MAIL,

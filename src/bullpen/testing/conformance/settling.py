@@ -1,11 +1,11 @@
 """Promises of `settle`: each verdict carried out, fenced by the lease."""
 
 from bullpen.errors import BullpenError
-from bullpen.job.record import CrashKind, Failure, FailureKind
+from bullpen.job.record import CrashKind, CrashLimits, Failure, FailureKind
 from bullpen.job.spec import JobSpec, NewJob
 from bullpen.job.state import State
 from bullpen.job.verdicts import Cancelled, Completed, Failed, Postponed, Released, Retry, Settlement, Verdict
-from bullpen.stores.base import Counts, CrashLimits, SettleOutcome, Store
+from bullpen.stores.base import Counts, SettleOutcome, Store
 from bullpen.testing.conformance.moves import (
     BOOM,
     LEASE_MS,
@@ -129,6 +129,18 @@ async def test_released_without_a_crash_leaves_no_mark(store: Store) -> None:
     """A job that is handed back for no fault of anyone has no crash."""
     await add_one(store)
     assert (await store.job(await run_one(store, Released()))).crashes == {}
+
+
+async def test_released_with_limits_fails_in_the_end(store: Store) -> None:
+    """With limits, a job that crashed too often fails instead of running again; a deploy never counts."""
+    await add_one(store)
+    limits = CrashLimits(out_of_memory=1)
+    for crash in (CrashKind.DEPLOY, CrashKind.DEPLOY, CrashKind.DEPLOY, CrashKind.OUT_OF_MEMORY):
+        assert (await store.job(await run_one(store, Released(crash, limits)))).state == State.WAITING
+    job = await store.job(await run_one(store, Released(CrashKind.OUT_OF_MEMORY, limits)))
+    assert (job.state, job.attempts_made) == (State.FAILED, 0)
+    assert job.failure is not None
+    assert job.failure.kind == FailureKind.STALLED
 
 
 async def test_a_batch_is_settled_one_by_one(store: Store) -> None:

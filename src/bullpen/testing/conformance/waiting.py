@@ -3,9 +3,10 @@
 import asyncio
 from collections.abc import Awaitable
 
+from bullpen.job.record import CrashLimits
 from bullpen.job.spec import JobSpec
 from bullpen.job.verdicts import Released, Retry
-from bullpen.stores.base import CrashLimits, Store
+from bullpen.stores.base import Store
 from bullpen.testing.conformance.moves import (
     BOOM,
     LEASE_MS,

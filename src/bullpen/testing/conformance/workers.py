@@ -2,8 +2,8 @@
 
 import msgspec
 
-from bullpen.job.record import CrashKind, JobRef
-from bullpen.stores.base import CrashLimits, Store, WorkerInfo, WorkerState
+from bullpen.job.record import CrashKind, CrashLimits, JobRef
+from bullpen.stores.base import Store, WorkerInfo, WorkerState
 from bullpen.testing.conformance.moves import MAIL, ROUNDS, race
 from bullpen.testing.harness import Harness
 

@@ -51,9 +51,34 @@ function carry_out.postponed(queue, id, job, settlement, now)
   delay_job(queue, id, job, settlement.delay, now)
 end
 
-function carry_out.released(queue, id, job, settlement)
-  if settlement.crash then
-    redis.call("HINCRBY", queue.base .. id, FIELD.crash .. settlement.crash, 1)
+local function has_crashed_too_often(queue, id, limits)
+  local found = redis.call("HMGET", queue.base .. id, FIELD.crash .. "killed", FIELD.crash .. "out-of-memory",
+    FIELD.crash .. "lost-heartbeat")
+  local killed, starved, lost = tonumber(found[1]) or 0, tonumber(found[2]) or 0, tonumber(found[3]) or 0
+  local total = killed + starved + lost
+  local too_often = killed > limits.killed or starved > limits.out_of_memory or lost > limits.lost_heartbeat
+  return too_often or total > limits.total, total
+end
+
+function carry_out.released(queue, id, job, settlement, now)
+  local crash, limits = settlement.crash, settlement.limits
+  if crash then
+    redis.call("HINCRBY", queue.base .. id, FIELD.crash .. crash, 1)
+    if crash ~= "deploy" then emit(queue, job.tenant, "stalled", "jobId", id, "name", crash) end
+  end
+  if limits then
+    local too_often, total = has_crashed_too_often(queue, id, limits)
+    if too_often then
+      local message = string.format("lost its worker %d times (last: %s)", total, crash)
+      local failure = { message = message, details = '{"kind":"stalled"}' }
+      finish(queue, id, job, {
+        state = "failed",
+        prev = "active",
+        fields = failure_fields(queue, id, job, failure, job.attempts_made),
+        event = { "failedReason", message, "failure", failure.details },
+      }, now)
+      return
+    end
   end
   put_in_line(queue, id, job.priority, "head")
   emit(queue, job.tenant, "waiting", "jobId", id, "prev", "active")
