@@ -1,14 +1,16 @@
 """Stopping a worker: what is quick finishes, the rest is handed back whole."""
 
 import asyncio
+import contextlib
 import signal
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from bullpen import Context, CrashKind, Ended, Queue, SqliteStore, State, Worker, WorkerOptions
+from bullpen import Context, CrashKind, Ended, Queue, SqliteStore, State, StoreTooNew, Worker, WorkerOptions
 from bullpen.stores.base import WorkerState
 from tests.worker.conftest import StartWorker
 from tests.worker.waiting import until
@@ -132,3 +134,23 @@ async def test_stopping_twice_is_safe(store: SqliteStore) -> None:
     worker.stop()
     worker.stop_now()
     assert await worker.run() == Ended.STOPPED
+
+
+async def test_a_worker_ends_when_the_file_becomes_too_new(queue: Queue, tmp_path: Path) -> None:
+    """No waiting can help an old worker beside a newer file: it says so and ends."""
+    seen = asyncio.Event()
+
+    async def notice(ctx: Context) -> None:
+        seen.set()
+
+    worker = Worker(queue.store, {"work": notice})
+    working = asyncio.create_task(worker.run())
+    await queue.add("notice")
+    await seen.wait()
+    await until(queue.counts, lambda counts: counts.completed == 1)
+    with contextlib.closing(sqlite3.connect(tmp_path / "queue.db")) as newer:
+        newer.execute("PRAGMA user_version = 999")
+    with pytest.raises(StoreTooNew):
+        await asyncio.wait_for(working, 30)
+    with contextlib.closing(sqlite3.connect(tmp_path / "queue.db")) as newer:
+        newer.execute("PRAGMA user_version = 1")

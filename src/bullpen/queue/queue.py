@@ -36,6 +36,8 @@ class Queue:
         self.name = check_queue_name(name)
         self.codec = codec
         self._results: Results | None = None
+        if defaults is not None and not isinstance(defaults, JobOptions):
+            raise BadOption(f"defaults: a JobOptions, not {defaults!r}")
         self._defaults = defaults or JobOptions()
         self._max_payload_bytes = max_payload_bytes
         self._clock = clock
@@ -93,7 +95,7 @@ class Queue:
         self, state: State | str, *, limit: int = 100, cursor: str | None = None, newest_first: bool = False
     ) -> JobPage:
         """A page of the jobs in one state."""
-        if limit < 1:
+        if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
             raise BadOption(f"limit: a whole number of 1 or more, not {limit!r}")
         return await self.store.jobs(self.name, _state(state), limit=limit, cursor=cursor, newest_first=newest_first)
 

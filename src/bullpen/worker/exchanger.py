@@ -17,7 +17,7 @@ import random
 import secrets
 from collections.abc import Callable, Mapping
 
-from bullpen.errors import StoreError
+from bullpen.errors import StoreCorrupt, StoreError, StoreTooNew
 from bullpen.job.record import ClaimedJob
 from bullpen.job.verdicts import Settlement, Verdict
 from bullpen.stores.base import Exchanged, SettleOutcome, Store
@@ -129,6 +129,8 @@ class Exchanger:
                 return await self._store.exchange(
                     settlements, wants, worker=self._worker, lease_ms=self._lease_ms, request=request
                 )
+            except (StoreTooNew, StoreCorrupt):
+                raise  # asking again cannot help
             except StoreError as error:
                 logger.warning("the store did not answer, trying again: %s", error)
                 await asyncio.sleep(pause_s * random.uniform(0.5, 1))  # noqa: S311 - to spread, not to hide

@@ -20,6 +20,7 @@ from bullpen.job.record import CrashKind
 from bullpen.worker.handlers import find_function
 from bullpen.worker.oom import OomWatch
 from bullpen.worker.options import seconds
+from bullpen.worker.signals import listening
 from bullpen.worker.worker import EXIT_REPLACE, NAME, SUPERVISED, Worker
 
 logger = logging.getLogger("bullpen.supervisor")
@@ -60,35 +61,22 @@ class Supervisor:
 
     async def run(self, *, signals: bool = False) -> None:
         """Until told to stop and every process has ended."""
-        loop = asyncio.get_running_loop()
-        if signals:
-            for number in (signal.SIGTERM, signal.SIGINT):
-                loop.add_signal_handler(number, self._on_signal)
         await self._store.open()
         try:
-            async with asyncio.TaskGroup() as tasks:
-                for _ in range(self._processes):
-                    tasks.create_task(self._keep_one())
+            # A second signal is passed on as well: it hurries the workers.
+            with listening(asyncio.get_running_loop(), self.stop if signals else None):
+                async with asyncio.TaskGroup() as tasks:
+                    for _ in range(self._processes):
+                        tasks.create_task(self._keep_one())
         finally:
             await self._store.close()
-            if signals:
-                for number in (signal.SIGTERM, signal.SIGINT):
-                    loop.remove_signal_handler(number)
 
     def stop(self) -> None:
-        """Tell every process to stop as a worker does: finish, or hand back."""
+        """Tell every process to stop as a worker does: finish, or hand back. Said twice, it hurries them."""
         self._stopping.set()
-        self._signal_all(signal.SIGTERM)
-
-    def _on_signal(self) -> None:
-        # The second signal is passed on too: it hurries the workers.
-        self._stopping.set()
-        self._signal_all(signal.SIGTERM)
-
-    def _signal_all(self, number: signal.Signals) -> None:
         for process in self.running.values():
             if process.returncode is None:
-                process.send_signal(number)
+                process.send_signal(signal.SIGTERM)
 
     async def _keep_one(self) -> None:
         """One place: a process in it at all times, with pauses if they die young."""

@@ -9,7 +9,6 @@ import asyncio
 import logging
 import os
 import secrets
-import signal
 import socket
 from collections.abc import Callable
 from enum import StrEnum
@@ -25,6 +24,7 @@ from bullpen.worker.handlers import Handlers, Registry
 from bullpen.worker.leases import LeaseKeeper
 from bullpen.worker.options import WorkerOptions, seconds
 from bullpen.worker.running import LeaseBook, Run, Stop, StopCause
+from bullpen.worker.signals import listening
 from bullpen.worker.watchdog import Pulse
 
 logger = logging.getLogger("bullpen.worker")
@@ -91,7 +91,10 @@ class Worker:
     # ── for its owner ────────────────────────────────────────────────────────────────────
 
     async def run(self, *, signals: bool = False) -> Ended:
-        """Work until told to stop; with `signals`, SIGTERM and SIGINT say so, a second one hurries."""
+        """Work until told to stop; with `signals`, SIGTERM and SIGINT say so, a second one hurries.
+
+        Goes on through any outage of the store; raises StoreTooNew or StoreCorrupt, which pass not by waiting.
+        """
         self._loop = asyncio.get_running_loop()
         self._started_ms = self._clock.now_ms()
         await self._store.open()
@@ -99,10 +102,12 @@ class Worker:
         self._leases = LeaseKeeper(
             self.store.another(), self._registry.queues, self.options, self._clock, self._book, pulse, self
         )
-        with _listening(self._loop, self._on_signal if signals else None):
+        with listening(self._loop, self._on_signal if signals else None):
             try:
                 await asyncio.to_thread(self._leases.start)
                 await self._work()
+            except ExceptionGroup as group:
+                raise _first_of(group) from group
             finally:
                 self._state = WorkerState.STOPPED
                 await self._hand_back_the_rest()
@@ -272,27 +277,15 @@ class Worker:
             pass  # the loop has ended, and every job with it
 
 
+def _first_of(group: BaseExceptionGroup[Exception]) -> Exception:
+    """What went wrong, out of the task groups that it passed through."""
+    first = group.exceptions[0]
+    return _first_of(first) if isinstance(first, BaseExceptionGroup) else first
+
+
 def _ignores_stop(run: Run) -> bool:
     return run.stop is not None and run.task is not None and not run.task.done()
 
 
 def _unique_name() -> str:
     return f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
-
-
-class _listening:  # noqa: N801 - reads as a phrase: with _listening(…)
-    """SIGTERM and SIGINT call back, for the time of a block."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop, callback: Callable[[], None] | None) -> None:
-        self._loop = loop
-        self._callback = callback
-
-    def __enter__(self) -> None:
-        if self._callback is not None:
-            for number in (signal.SIGTERM, signal.SIGINT):
-                self._loop.add_signal_handler(number, self._callback)
-
-    def __exit__(self, *_: object) -> None:
-        if self._callback is not None:
-            for number in (signal.SIGTERM, signal.SIGINT):
-                self._loop.remove_signal_handler(number)

@@ -10,7 +10,7 @@ import redis.exceptions
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
-from bullpen.errors import BullpenError, StoreError, StoreFull, StoreReadOnly, StoreUnavailable
+from bullpen.errors import StoreError, StoreFull, StoreReadOnly, StoreUnavailable
 from bullpen.stores.redis.scripts import Script
 
 _ANSWER_S = 15.0
@@ -88,7 +88,7 @@ class Connection:
             raise StoreError(f"Redis {version} is too old: use Redis 7.0 or later, or Valkey")
 
 
-class _ScriptUnknown(BullpenError):
+class _ScriptUnknown(Exception):
     """Never leaves this module."""
 
 

@@ -22,7 +22,7 @@ from typing import TypeVar
 from bullpen.clock import Clock
 from bullpen.errors import StoreUnavailable
 from bullpen.stores.sqlite.connection import Sync, connect_reader, prepare, translate
-from bullpen.stores.sqlite.presence import Presence, bury_dead, wake_others
+from bullpen.stores.sqlite.presence import DeadProcess, Presence, find_dead, wake_others
 from bullpen.stores.sqlite.schema import check_version
 from bullpen.stores.sqlite.tokens import ClaimToken
 from bullpen.stores.sqlite.transaction import News
@@ -159,8 +159,8 @@ class SharedFile:
         self._claims += 1
         return ClaimToken(self.presence.instance, self._claims)
 
-    def bury_dead(self, bury: Callable[[str, int], None]) -> None:
-        bury_dead(self.presence.folder, self.presence.instance, bury)
+    def find_dead(self) -> list[DeadProcess]:
+        return find_dead(self.presence.folder, self.presence.instance)
 
     # ── news ─────────────────────────────────────────────────────────────────────────────
 

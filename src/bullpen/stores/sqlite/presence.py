@@ -15,8 +15,9 @@ import fcntl
 import mmap
 import os
 import struct
-from collections.abc import Callable, Iterator
 from pathlib import Path
+
+import msgspec
 
 _NUMBER = struct.Struct("<q")
 
@@ -85,27 +86,38 @@ def wake_others(folder: Path, own: str) -> None:
             os.close(pipe)
 
 
-def bury_dead(folder: Path, own: str, bury: Callable[[str, int], None]) -> None:
-    """Call `bury(instance, last received claim)` for each dead process, then remove its entries."""
-    for live in _others(folder, own):
-        try:
-            fd = os.open(live, os.O_RDWR | os.O_CLOEXEC)
-        except OSError:
-            continue
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            raw = os.pread(fd, _NUMBER.size, 0)
-            received = _NUMBER.unpack(raw)[0] if len(raw) == _NUMBER.size else 0
-            bury(live.stem, received)
-            live.with_suffix(".wake").unlink(missing_ok=True)
-            live.unlink(missing_ok=True)
-        except BlockingIOError:
-            pass  # alive
-        finally:
-            os.close(fd)
+class DeadProcess(msgspec.Struct, frozen=True):
+    instance: str
+    last_received: int
+    """The last of its claims whose answer arrived."""
+    entry: Path
+
+    def bury(self) -> None:
+        """Remove its entries, once its jobs are in other hands for good."""
+        for path in (self.entry.with_suffix(".wake"), self.entry):
+            path.unlink(missing_ok=True)
 
 
-def _others(folder: Path, own: str) -> Iterator[Path]:
-    for entry in os.scandir(folder):
-        if entry.name.endswith(".live") and not entry.name.startswith(own):
-            yield Path(entry.path)
+def find_dead(folder: Path, own: str) -> list[DeadProcess]:
+    """The processes whose entries are here and whose locks are free."""
+    return [dead for entry in _others(folder, own) if (dead := _dead_or_none(entry)) is not None]
+
+
+def _dead_or_none(entry: Path) -> DeadProcess | None:
+    try:
+        fd = os.open(entry, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return None  # buried by another meanwhile
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        raw = os.pread(fd, _NUMBER.size, 0)
+    except BlockingIOError:
+        return None  # alive
+    finally:
+        os.close(fd)
+    return DeadProcess(entry.stem, _NUMBER.unpack(raw)[0] if len(raw) == _NUMBER.size else 0, entry)
+
+
+def _others(folder: Path, own: str) -> list[Path]:
+    found = [Path(entry.path) for entry in os.scandir(folder) if not entry.name.startswith(own)]
+    return [path for path in found if path.suffix in (".live", ".new")]

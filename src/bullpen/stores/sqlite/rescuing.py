@@ -1,9 +1,10 @@
 """Rescuing: jobs whose worker is gone go back to their line, or fail when that happens too often."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from bullpen.job.record import CrashKind, CrashLimits, Failure, FailureKind, JobRef
 from bullpen.stores.base import Rescued
+from bullpen.stores.sqlite.presence import DeadProcess
 from bullpen.stores.sqlite.requests import expect_no_claim, recall_claim
 from bullpen.stores.sqlite.schema import ACTIVE, DELAYED, READY
 from bullpen.stores.sqlite.settling import end_unstarted, look_up, release
@@ -13,13 +14,12 @@ from bullpen.stores.sqlite.transaction import Row, Transaction
 _AT_ONCE = 1_000
 """A sweep takes that many at most; the next one comes within a second."""
 
-BuryDead = Callable[[Callable[[str, int], None]], None]
-"""Calls back with each dead instance and its last received claim."""
 
-
-def rescue(tx: Transaction, queues: Sequence[str], limits: CrashLimits, bury_dead: BuryDead) -> Rescued:
+def rescue(tx: Transaction, queues: Sequence[str], limits: CrashLimits, dead: Sequence[DeadProcess]) -> Rescued:
     sweep = _Sweep(tx, limits)
-    bury_dead(sweep.bury)
+    for process in dead:
+        sweep.take_over(process)
+        tx.when_committed(process.bury)
     for name in queues:
         if queue := tx.queue_number_if_known(name):
             sweep.recover_expired_leases(queue)
@@ -61,14 +61,14 @@ class _Sweep:
     def rescued(self) -> Rescued:
         return Rescued(tuple(self._recovered), tuple(self._failed))
 
-    def bury(self, instance: str, last_received: int) -> None:
-        """A process is dead: take back what it held; what never reached it was never started."""
+    def take_over(self, dead: DeadProcess) -> None:
+        """Take back what a dead process held; what never reached it was never started."""
         rows: list[Row] = self._tx.db.execute(
             f"SELECT key, token FROM job WHERE state = {ACTIVE} AND token >= ? AND token < ? ORDER BY position DESC",
-            (f"{instance}.", f"{instance}/"),
+            (f"{dead.instance}.", f"{dead.instance}/"),
         ).fetchall()
         for key, token in rows:
-            never_started = ClaimToken.parse(token).number > last_received
+            never_started = ClaimToken.parse(token).number > dead.last_received
             self.take_back(key, None if never_started else CrashKind.KILLED)
 
     def recover_expired_leases(self, queue: int) -> None:

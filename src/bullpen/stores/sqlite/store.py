@@ -113,7 +113,7 @@ class SqliteStore:
         return await self._write(lambda tx: rescuing.abandon(tx, request))
 
     async def rescue(self, queues: Sequence[str], *, limits: CrashLimits) -> Rescued:
-        return await self._write(lambda tx: rescuing.rescue(tx, queues, limits, self._file.bury_dead))
+        return await self._write(lambda tx: rescuing.rescue(tx, queues, limits, self._file.find_dead()))
 
     async def report_crash(self, worker: str, kind: CrashKind, *, limits: CrashLimits) -> Rescued:
         return await self._write(lambda tx: rescuing.report_crash(tx, worker, kind, limits))

@@ -7,7 +7,7 @@ transaction carries.
 import json
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Any
 
@@ -77,6 +77,7 @@ class Transaction:
         self._events: defaultdict[int, list[Event]] = defaultdict(list)
         self._next_number: int | None = None
         self._listed: set[int] = set()
+        self._when_committed: list[Callable[[], None]] = []
 
     # ── queues ───────────────────────────────────────────────────────────────────────────
 
@@ -178,8 +179,14 @@ class Transaction:
         if self._next_number is not None:
             self.db.execute("UPDATE sequence SET next = ?", (self._next_number,))
 
+    def when_committed(self, action: Callable[[], None]) -> None:
+        """Do this once the transaction is true, and only then."""
+        self._when_committed.append(action)
+
     def committed(self) -> News:
         """Keep what was learnt, now that it is true; the news for those who wait."""
+        for action in self._when_committed:
+            action()
         for name, number in self._new_queues.items():
             self._book.learn(name, number)
         self.news.told.update(self.queue_name(queue) for queue in self._events)
