@@ -2,4 +2,4 @@
 
 import pytest
 
-pytest.register_assert_rewrite("bullpen.testing.machine", "bullpen.testing.model")
+pytest.register_assert_rewrite("bullpen.testing.machine")

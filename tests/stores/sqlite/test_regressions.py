@@ -1,4 +1,4 @@
-"""What walks of the store machine found, each as a plain test."""
+"""Found by the state machine and while its model was written, each as a plain test."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

@@ -32,6 +32,9 @@ _BY_FIRST_WORD: dict[str, type[StoreError]] = {
 }
 
 
+_NAG_S = 0.02
+
+
 class Connection:
     """A pool of connections to one server."""
 
@@ -73,12 +76,27 @@ class Connection:
             raise StoreUnavailable("the store is not open")
         task = asyncio.current_task()
         asked_to_stop = task.cancelling() if task else 0
-        async with _our_errors():
-            answer = await self._client.execute_command(*parts)  # type: ignore[no-untyped-call] # redis-py's own
-        if task is not None and task.cancelling() > asked_to_stop:
-            # The client swallows a cancellation that comes while it takes up its connection.
-            raise asyncio.CancelledError
-        return answer
+        try:
+            async with _our_errors():
+                return await self._client.execute_command(*parts)  # type: ignore[no-untyped-call] # redis-py's own
+        finally:
+            if task is not None and task.cancelling() > asked_to_stop:
+                # The client may swallow a cancellation; whatever came instead, we were asked to stop.
+                raise asyncio.CancelledError
+
+    async def block(self, *parts: str | bytes) -> Any:
+        """A command that may wait at the server for long; given up, it ends at once."""
+        # Owned by this call: it ends before the call does.
+        command = asyncio.create_task(self.command(*parts))
+        try:
+            await asyncio.wait([command])
+        except asyncio.CancelledError:
+            while not command.done():
+                # The client may swallow a cancellation and go on to wait: it is told until it hears.
+                command.cancel()
+                await asyncio.wait([command], timeout=_NAG_S)
+            raise
+        return command.result()
 
     async def _check_version(self) -> None:
         info = await self.command("INFO", "server")

@@ -50,7 +50,7 @@ async def read_events(connection: Connection, stream: str, after: str | None, li
         # Entries that mean nothing to us were passed over for good.
         cursor = Cursor.parse(page.cursor)
         block_ms = max(1, int(min(left_ms, LONGEST_BLOCK_MS)))
-        await connection.command("XREAD", "BLOCK", str(block_ms), "STREAMS", stream, cursor.entry_id)
+        await connection.block("XREAD", "BLOCK", str(block_ms), "STREAMS", stream, cursor.entry_id)
 
 
 async def _end_of_log(connection: Connection, stream: str) -> EventPage:

@@ -78,7 +78,7 @@ class _Sleep:
         """Whether there is work now; if not, look again."""
         markers = [self._keys.marker(queue) for queue in self._queues]
         try:
-            popped = await self._connection.command("BZPOPMIN", *markers, f"{max(ms, 1) / 1000:.3f}")
+            popped = await self._connection.block("BZPOPMIN", *markers, f"{max(ms, 1) / 1000:.3f}")
         except asyncio.CancelledError:
             # The server may have popped a marker for us that never arrived.
             for marker in markers:

@@ -1,0 +1,95 @@
+"""What holds after every step, and what is looked at once more when a walk ends."""
+
+import msgspec
+from hypothesis.stateful import invariant
+
+from bullpen.errors import JobMissing
+from bullpen.job.events import Event, EventKind
+from bullpen.job.record import FailureKind, JobRecord
+from bullpen.job.state import READY, State
+from bullpen.testing.machine.walk import PAGE, Walk, or_refusal
+
+_STATES_OF: dict[EventKind, frozenset[State]] = {
+    EventKind.WAITING: READY,
+    EventKind.DELAYED: frozenset({State.DELAYED}),
+    EventKind.ACTIVE: frozenset({State.ACTIVE}),
+    EventKind.COMPLETED: frozenset({State.COMPLETED}),
+    EventKind.FAILED: frozenset({State.FAILED}),
+    EventKind.REMOVED: frozenset(),
+}
+"""Which state a job is in after an event of this kind."""
+
+
+class Checks(Walk):
+    @invariant()
+    def both_agree(self) -> None:
+        self._every_job_is_in_exactly_one_place()
+        self._queues_are_as_told()
+        self._the_log_tells_where_each_job_is()
+        self._compared = True
+
+    def _every_job_is_in_exactly_one_place(self) -> None:
+        """Also: in the right order, with the right record."""
+        for queue in self._model.queues:
+            for state in State:
+                found = [comparable(record) for record in self._sight.jobs.get((queue, state), [])]
+                expected = [comparable(job.record) for job in self._model.line(queue, state)]
+                if state == State.ACTIVE:  # their order is the store's own
+                    found.sort(key=lambda record: record.ref)
+                    expected.sort(key=lambda record: record.ref)
+                assert found == expected, f"{state} in {queue}"
+
+    def _queues_are_as_told(self) -> None:
+        queues = sorted(self._model.queues)
+        assert self._sight.counts == {queue: self._model.counts(queue) for queue in queues}
+        assert self._sight.oldest_ms == {queue: self._model.oldest_waiting_ms(queue) for queue in queues}
+
+    def _the_log_tells_where_each_job_is(self) -> None:
+        for queue, told in self._told.items():
+            last = {event.job_id: event.kind for event in told if event.kind in _STATES_OF}
+            for ref, job in self._model.jobs.items():
+                if ref.queue == queue:
+                    assert job.state in _STATES_OF[last[ref.id]], f"{ref} is {job.state}, last told {last[ref.id]}"
+
+    def teardown(self) -> None:
+        with self._exit:
+            try:
+                if self._compared:  # else a step has failed, and says more than what follows from it
+                    self._check_pages()
+                    self._check_log_from_its_start()
+            finally:
+                self._run(self._store.close())
+            self._run(self._harness.check())
+
+    def _check_pages(self) -> None:
+        """Backwards is the same backwards, and each job alone is the same as in its page."""
+        for queue, state in [(queue, state) for queue in self._model.queues for state in State]:
+            records = self._sight.jobs.get((queue, state), [])
+            assert self._run(self._read_jobs(queue, state, newest_first=True)) == records[::-1]
+            for record in records:
+                assert self._run(self._store.job(record.ref)) == record
+                lines = self._run(self._store.logs(record.ref)).total
+                assert lines == self._model.jobs[record.ref].log_lines
+        for ref in {lease.ref for lease in self._leases} - self._model.jobs.keys():
+            assert self._run(or_refusal(self._store.job(ref))) is JobMissing
+
+    def _check_log_from_its_start(self) -> None:
+        """The same in small pages; each event has a cursor of its own, from which the log goes on."""
+        for queue, told in self._told.items():
+            cursor, read = self._starts[queue], list[Event]()
+            while page := self._run(self._read_log(queue, cursor, limit=PAGE)):
+                read += page
+                cursor = page[-1].cursor
+            assert read == told
+            assert len({event.cursor for event in read}) == len(read)
+            assert [event.at_ms for event in read] == sorted(event.at_ms for event in read)
+
+
+def comparable(record: JobRecord) -> JobRecord:
+    """Without what a store may word, or keep of earlier attempts, as it likes."""
+    failure = record.failure
+    if failure is not None and failure.kind != FailureKind.ERROR:
+        failure = msgspec.structs.replace(failure, message="")
+    if record.state == State.ACTIVE:
+        return msgspec.structs.replace(record, failure=failure)
+    return msgspec.structs.replace(record, failure=failure, worker=None, started_ms=None)

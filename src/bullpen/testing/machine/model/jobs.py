@@ -1,0 +1,153 @@
+"""The jobs of the model: where each one is, and how it comes to another place."""
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from bullpen.clock import Clock
+from bullpen.errors import JobMissing, QueueMissing, WrongState
+from bullpen.job.names import is_generated_id
+from bullpen.job.record import JobRecord, JobRef, Lease
+from bullpen.job.spec import NewJob
+from bullpen.job.state import FINISHED, READY, State
+from bullpen.stores.base import ID_MEMORY_MS, Counts
+
+
+@dataclasses.dataclass(eq=False)
+class ModelJob:
+    record: JobRecord
+    place: int = 0
+    """In its line: the smaller, the sooner."""
+    since_ms: int = 0
+    """When it entered its state."""
+    start_by_ms: int | None = None
+    ended: int = 0
+    """How the store orders jobs that ended in the same millisecond."""
+    lease: Lease | None = None
+    lease_until_ms: int = 0
+    process: int = 0
+    """Which process claimed it last."""
+    log_lines: int = 0
+
+    @property
+    def ref(self) -> JobRef:
+        return self.record.ref
+
+    @property
+    def state(self) -> State:
+        return self.record.state
+
+    def change(self, **fields: Any) -> None:
+        self.record = msgspec.structs.replace(self.record, **fields)
+
+
+@dataclasses.dataclass
+class Subject:
+    """What a deduplication id stands for."""
+
+    owner: ModelJob
+    until_ms: int | None
+    kept: NewJob | None = None
+
+
+class Jobs:
+    def __init__(self, clock: Clock, *, detects_dead_processes: bool) -> None:
+        self.jobs: dict[JobRef, ModelJob] = {}
+        self.queues: set[str] = set()
+        self.paused: set[str] = set()
+        self.subjects: dict[tuple[str, str], Subject] = {}
+        self.remembered: dict[JobRef, int] = {}
+        self.process = 0
+        self.dead: set[int] = set()
+        self.given_ids: dict[str, str] = {}
+        """Told by the machine: the ids that the store gave, by the names of the jobs, which are unique."""
+        self.seen: Mapping[JobRef, int] = {}
+        """Told by the machine: the jobs that the store has after the verb, numbered in its own order."""
+        self._clock = clock
+        self._detects_dead_processes = detects_dead_processes
+        self._last_place = 0
+
+    @property
+    def now_ms(self) -> int:
+        return self._clock.now_ms()
+
+    # ── looking ──────────────────────────────────────────────────────────────────────────
+
+    def line(self, queue: str | None, *states: State) -> list[ModelJob]:
+        """The jobs in these states in the order in which they will run, or did end."""
+        return sorted(
+            (job for job in self.jobs.values() if job.state in states and queue in (None, job.ref.queue)), key=_order
+        )
+
+    def counts(self, queue: str) -> Counts:
+        self._check_queue(queue)
+        numbers = {state.replace("-", "_"): len(self.line(queue, state)) for state in State}
+        return Counts(**numbers, paused=queue in self.paused)
+
+    def oldest_waiting_ms(self, queue: str) -> int | None:
+        return next((job.since_ms for job in self.line(queue, *READY)), None)
+
+    def held(self, lease: Lease) -> ModelJob | None:
+        job = self.jobs.get(lease.ref)
+        return job if job is not None and job.lease == lease else None
+
+    def _check_queue(self, queue: str) -> None:
+        if queue not in self.queues:
+            raise QueueMissing(queue)
+
+    def _job(self, ref: JobRef, *, only_in: Iterable[State] = tuple(State), not_in: Iterable[State] = ()) -> ModelJob:
+        job = self.jobs.get(ref)
+        if job is None:
+            raise JobMissing(ref)
+        if job.state not in only_in or job.state in not_in:
+            raise WrongState(ref)
+        return job
+
+    def _is_late(self, job: ModelJob) -> bool:
+        return job.start_by_ms is not None and job.start_by_ms < self.now_ms
+
+    # ── moving ───────────────────────────────────────────────────────────────────────────
+
+    def _move(self, job: ModelJob, state: State, **fields: Any) -> None:
+        job.change(**{"state": state, "cancelling": None, "note": None, "run_at_ms": None, **fields})
+        job.lease = None
+        job.since_ms = self.now_ms
+
+    def _to_line(self, job: ModelJob, *, head: bool = False) -> None:
+        if job.state in FINISHED:
+            job.change(started_ms=None)
+        self._move(job, ready_state(job.record.priority))
+        job.place = -self._next_place() if head else self._next_place()
+
+    def _delay(self, job: ModelJob, delay_ms: int, note: str = "") -> None:
+        self._move(job, State.DELAYED, run_at_ms=self.now_ms + delay_ms, note=note or None)
+        job.place = self._next_place()
+
+    def _forget(self, jobs: Sequence[ModelJob], *, remember_ids: bool) -> None:
+        for job in jobs:
+            del self.jobs[job.ref]
+            if remember_ids and not is_generated_id(job.ref.id):
+                self.remembered[job.ref] = job.record.added_ms + ID_MEMORY_MS
+
+    def _next_place(self) -> int:
+        self._last_place += 1
+        return self._last_place
+
+
+def ready_state(priority: int) -> State:
+    return State.PRIORITIZED if priority else State.WAITING
+
+
+def due_ms(job: ModelJob) -> int:
+    assert job.record.run_at_ms is not None
+    return job.record.run_at_ms
+
+
+def _order(job: ModelJob) -> tuple[int, int]:
+    if job.state in FINISHED:
+        return job.since_ms, job.ended
+    if job.state == State.DELAYED:
+        return due_ms(job), job.place
+    return job.record.priority, job.place
