@@ -19,7 +19,7 @@ from tests.worker.waiting import until
 async def test_sigterm_with_twenty_running_jobs(queue: Queue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ten finish within the grace period; ten are waiting again, no attempt burnt, and another worker does them."""
     monkeypatch.setenv("FLEET_STORE", str(tmp_path / "queue.db"))
-    monkeypatch.setenv("FLEET_GRACE", "1")
+    monkeypatch.setenv("FLEET_GRACE", "5")
     go = tmp_path / "go"
     quick = [await queue.add("quick", {"until": str(go)}) for _ in range(10)]
     slow = [await queue.add("slow", {"slow": True}) for _ in range(10)]

@@ -41,6 +41,8 @@ _decode_envelope = msgspec.json.Decoder(_Envelope).decode
 
 def to_bytes(value: Any, *, what: str, codec: Codec | None = None, limit: int = MAX_PAYLOAD_BYTES) -> bytes:
     """The value as JSON; BadData or PayloadTooLarge name what it is that cannot be sent."""
+    if value is None and codec is None:
+        return b"null"
     try:
         plain = _encode(value)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:

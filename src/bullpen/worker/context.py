@@ -30,11 +30,6 @@ class Context:
         self.job = job
         self.data = data
         """The payload, as Python values."""
-        self.logger = logging.LoggerAdapter(
-            logging.getLogger("bullpen.job"),
-            {"job_id": job.id, "queue": job.queue, "job_name": job.name, "tenant": job.tenant},
-        )
-        """The program's log, with the job's ids on each record."""
         self._reporter = reporter
         self._cancel_reason: str | None = None
 
@@ -64,6 +59,13 @@ class Context:
     def headers(self) -> Mapping[str, str]:
         """Trace context and what else travels beside the data."""
         return self.job.spec.headers
+
+    @property
+    def logger(self) -> "logging.LoggerAdapter[logging.Logger]":
+        """The program's log, with the job's ids on each record."""
+        job = self.job
+        ids = {"job_id": job.id, "queue": job.queue, "job_name": job.name, "tenant": job.tenant}
+        return logging.LoggerAdapter(logging.getLogger("bullpen.job"), ids)
 
     def log(self, line: str) -> None:
         """Add a line to the job's own log, which people read beside the job."""

@@ -34,6 +34,7 @@ class Executor:
         self._registry = registry
         self._options = options
         self._clock = clock
+        self._usual_timeout_ms = to_ms("timeout", options.timeout)
         self._threads = Threads()
         self._processes = Processes()
 
@@ -51,16 +52,12 @@ class Executor:
         except BullpenError as error:
             return verdict_on_error(error, job, self._options)
         reporter = StoreReporter(self._store, job.ref, asyncio.get_running_loop())
-        timeout_ms = job.spec.timeout_ms or to_ms("timeout", self._options.timeout)
+        timeout_ms = job.spec.timeout_ms or self._usual_timeout_ms
         return Run(claimed, handler, Context(job, data, reporter), timeout_ms, self._clock.mono_ms())
 
     async def perform(self, run: Run, report: OnVerdict) -> None:
         """Run the handler to its end, and report the verdict. Never raises for what the handler does."""
-        timer = asyncio.get_running_loop().call_later(run.timeout_ms / 1000, run.ask_to_stop, Stop(StopCause.TIMED_OUT))
-        try:
-            verdict = await self._attempt(run)
-        finally:
-            timer.cancel()
+        verdict = await self._attempt(run)
         report(run, None if run.over else verdict)
 
     async def _attempt(self, run: Run) -> Verdict | None:
@@ -82,7 +79,8 @@ class Executor:
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a handler raises is its verdict
             verdict = self._raised(run, error)
         run.has_ended = True
-        await reporter.flush()
+        if reporter.has_words:
+            await reporter.flush()
         return verdict
 
     async def _call(self, run: Run, handler: Handler) -> Any:

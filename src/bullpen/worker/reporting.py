@@ -1,8 +1,8 @@
 """A running job's words on their way to the store: gathered, sent in batches, flushed before the verdict."""
 
 import asyncio
+import collections
 import logging
-import threading
 from typing import Any
 
 from bullpen.errors import BullpenError
@@ -24,25 +24,27 @@ class StoreReporter:
         self._store = store
         self._ref = ref
         self._loop = loop
-        self._guard = threading.Lock()
-        self._lines: list[str] = []
+        # Appended to in any thread, emptied on the loop: both ends of a deque are safe without a lock.
+        self._lines: collections.deque[str] = collections.deque()
         self._progress: bytes | None = None
         self._due = False
         self._sending: asyncio.Task[None] | None = None
 
     def log(self, line: str) -> None:
-        with self._guard:
-            self._lines.append(str(line))
+        self._lines.append(str(line))
         self._send_soon()
 
     def progress(self, value: Any) -> None:
-        encoded = to_bytes(value, what="progress")
-        with self._guard:
-            self._progress = encoded
+        self._progress = to_bytes(value, what="progress")
         self._send_soon()
 
     def then(self, job: NewJob) -> None:
         self.follow_ups.append(job)
+
+    @property
+    def has_words(self) -> bool:
+        """Whether anything was said that may not have been sent."""
+        return self._due or self._sending is not None
 
     async def flush(self) -> None:
         """Send what is there; a store that refuses costs the words, not the job."""
@@ -61,9 +63,8 @@ class StoreReporter:
 
     async def _send(self) -> None:
         self._due = False
-        with self._guard:
-            lines, self._lines = self._lines, []
-            progress, self._progress = self._progress, None
+        lines = [self._lines.popleft() for _ in range(len(self._lines))]
+        progress, self._progress = self._progress, None
         try:
             if lines:
                 await self._store.add_log(self._ref, lines)

@@ -21,7 +21,8 @@ from bullpen.worker.handlers import find_function
 from bullpen.worker.oom import OomWatch
 from bullpen.worker.options import seconds
 from bullpen.worker.signals import listening
-from bullpen.worker.worker import EXIT_REPLACE, NAME, SUPERVISED, Worker
+from bullpen.worker.supervised import EXIT_REPLACE, NAME, SUPERVISED
+from bullpen.worker.worker import Worker
 
 logger = logging.getLogger("bullpen.supervisor")
 

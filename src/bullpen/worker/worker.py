@@ -25,17 +25,13 @@ from bullpen.worker.leases import LeaseKeeper
 from bullpen.worker.options import WorkerOptions, seconds
 from bullpen.worker.running import LeaseBook, Run, Stop, StopCause
 from bullpen.worker.signals import listening
+from bullpen.worker.supervised import EXIT_REPLACE, NAME, SUPERVISED
 from bullpen.worker.watchdog import Pulse
 
 logger = logging.getLogger("bullpen.worker")
 
-SUPERVISED = "BULLPEN_SUPERVISED"
-"""Set in processes that a supervisor replaces when they end."""
-NAME = "BULLPEN_WORKER_NAME"
-"""The name that a supervisor knows this process's worker by."""
-EXIT_REPLACE = 75
-"""The exit code of a process that wants to be replaced."""
 _GIVE_WAY_S = 2.0
+_DEADLINE_EVERY_S = 0.05
 _LAST_TRIPS_S = 10.0
 """How long the last verdicts may take to reach a store that is away."""
 
@@ -140,6 +136,7 @@ class Worker:
     async def _work(self) -> None:
         async with asyncio.TaskGroup() as tasks:
             trips = tasks.create_task(self._exchanger.run(), name="exchanger")
+            deadlines = tasks.create_task(self._watch_deadlines(), name="deadlines")
             self._enter(WorkerState.READY)
             logger.info("worker %s serves %s", self.name, self._slots)
             await self._told_to_stop.wait()
@@ -149,6 +146,16 @@ class Worker:
             self._exchanger.close()
             await asyncio.wait([trips], timeout=_LAST_TRIPS_S)
             trips.cancel()
+            deadlines.cancel()
+
+    async def _watch_deadlines(self) -> None:
+        """One look at all runs now and then, where a timer for each job would cost more than most jobs."""
+        while True:
+            await asyncio.sleep(_DEADLINE_EVERY_S)
+            now_ms = self._clock.mono_ms()
+            for run in tuple(self._running):
+                if now_ms >= run.deadline_ms:
+                    run.ask_to_stop(Stop(StopCause.TIMED_OUT))
 
     def _enter(self, state: WorkerState) -> None:
         self._state = state
@@ -217,7 +224,7 @@ class Worker:
         self._finished += 1
         if self.options.max_jobs is not None and self._finished >= self.options.max_jobs:
             self._recycle(f"{self._finished} jobs done")
-        if not self._unfinished():
+        if self._state == WorkerState.DRAINING and not self._unfinished():
             self._all_quiet.set()
 
     def _recycle(self, why: str) -> None:
