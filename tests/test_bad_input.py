@@ -109,7 +109,7 @@ def check_error(found: BullpenError, error: type[BullpenError], code: str, *word
 
 # ── what is not there ────────────────────────────────────────────────────────────────────
 
-JOB_CALLS: dict[str, Callable[[Job], Awaitable[object]]] = {
+JOB_CALLS: dict[str, Callable[[Job[Any]], Awaitable[object]]] = {
     "record": lambda job: job.record(),
     "data": lambda job: job.data(),
     "result": lambda job: job.result(10),
@@ -142,7 +142,7 @@ async def test_a_job_of_an_unknown_queue(queue: Queue, store: SqliteStore, call:
 
 def test_every_method_of_a_job_is_tried() -> None:
     methods = {name for name, value in vars(Job).items() if callable(value) and not name.startswith("_")}
-    assert methods == JOB_CALLS.keys()
+    assert methods - {"reading"} == JOB_CALLS.keys(), "`reading` asks nothing of the store"
 
 
 @pytest.mark.parametrize(

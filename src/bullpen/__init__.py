@@ -1,11 +1,16 @@
 """Bullpen runs long AI-agent work reliably."""
 
+from bullpen.app import Bullpen
+from bullpen.deadletters.filter import DeadFilter
+from bullpen.deadletters.letters import DeadGroup, DeadLetters
 from bullpen.errors import (
     BadData,
     BadHandler,
     BadId,
     BadName,
     BadOption,
+    BufferFull,
+    BufferLost,
     BullpenError,
     CodecMissing,
     JobCancelled,
@@ -32,12 +37,16 @@ from bullpen.job.options import JobOptions, custom, debounce, dedup, exponential
 from bullpen.job.record import CrashKind, CrashLimits, Failure, FailureKind, JobRecord, JobRef
 from bullpen.job.spec import NewJob
 from bullpen.job.state import State
+from bullpen.jobtypes.batches import Call
+from bullpen.jobtypes.hooks import Alert, Hooks, Severity
+from bullpen.jobtypes.jobtype import JobType
 from bullpen.queue.events import FROM_START, Gap, QueueEvents
 from bullpen.queue.job import Job
 from bullpen.queue.payload import Codec
 from bullpen.queue.queue import Queue, add_all
 from bullpen.stores.base import Counts, Store
 from bullpen.stores.sqlite import SqliteStore
+from bullpen.sync import Sync, SyncJob
 from bullpen.worker.context import Context
 from bullpen.worker.handlers import in_process
 from bullpen.worker.options import RetryPolicy, WorkerOptions
@@ -46,24 +55,33 @@ from bullpen.worker.worker import Ended, Worker
 
 __all__ = [
     "FROM_START",
+    "Alert",
     "BadData",
     "BadHandler",
     "BadId",
     "BadName",
     "BadOption",
+    "BufferFull",
+    "BufferLost",
+    "Bullpen",
     "BullpenError",
+    "Call",
     "Codec",
     "CodecMissing",
     "Context",
     "Counts",
     "CrashKind",
     "CrashLimits",
+    "DeadFilter",
+    "DeadGroup",
+    "DeadLetters",
     "Ended",
     "Event",
     "EventKind",
     "Failure",
     "FailureKind",
     "Gap",
+    "Hooks",
     "Job",
     "JobCancelled",
     "JobError",
@@ -72,6 +90,7 @@ __all__ = [
     "JobOptions",
     "JobRecord",
     "JobRef",
+    "JobType",
     "NewJob",
     "PayloadTooLarge",
     "Postpone",
@@ -80,6 +99,7 @@ __all__ = [
     "QueueMissing",
     "ResultTimeout",
     "RetryPolicy",
+    "Severity",
     "Signal",
     "SqliteStore",
     "State",
@@ -91,6 +111,8 @@ __all__ = [
     "StoreTooNew",
     "StoreUnavailable",
     "Supervisor",
+    "Sync",
+    "SyncJob",
     "Unrecoverable",
     "UsageError",
     "Worker",

@@ -9,7 +9,8 @@
     │   ├── JobFailed       ├── ResultTimeout  └── CodecMissing
     ├── StoreError          about the place where jobs are kept
     │   ├── StoreUnavailable (try again)        ├── StoreFull (make room, try again)
-    │   ├── StoreReadOnly   ├── StoreCorrupt   └── StoreTooNew
+    │   ├── StoreReadOnly   ├── StoreCorrupt   ├── StoreTooNew
+    │   └── BufferFull      ── BufferLost      (the producer's own, while the store is away)
     └── Signal              raised by a handler to steer its job
         ├── Unrecoverable   ├── Postpone       └── JobCancelled
 
@@ -131,6 +132,18 @@ class StoreFull(StoreError):
     """The store has no room; nothing was written. Make room, then try again."""
 
     code = "store-full"
+
+
+class BufferFull(StoreError):
+    """The store is away and the producer's buffer holds all it may; nothing was kept."""
+
+    code = "buffer-full"
+
+
+class BufferLost(StoreError):
+    """The producer ended before what its buffer held could be added."""
+
+    code = "buffer-lost"
 
 
 class StoreReadOnly(StoreError):

@@ -6,6 +6,7 @@ import sys
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,13 +32,13 @@ asyncio.run(main(*sys.argv[1:]))
 """
 
 
-async def cancel_from_another_process(folder: Path, job: Job) -> str:
+async def cancel_from_another_process(folder: Path, job: Job[Any]) -> str:
     command = [sys.executable, "-c", _CANCEL, str(folder / "queue.db"), job.id]
     done = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, check=True, timeout=60)
     return done.stdout.strip()
 
 
-async def assert_cancelled(job: Job) -> None:
+async def assert_cancelled(job: Job[Any]) -> None:
     with pytest.raises(JobFailed, match="cancelled: changed my mind"):
         await job.result(30)
     record = await job.record()

@@ -11,8 +11,10 @@ from collections.abc import Sequence
 from weakref import WeakKeyDictionary
 
 from bullpen.job.spec import NewJob
+from bullpen.queue.buffer import Buffer
 from bullpen.stores.base import Added, Store
 
+Producer = Store | Buffer
 _AT_ONCE = 500
 """Larger trips gain nothing, and the first waits for the last."""
 
@@ -20,14 +22,14 @@ _AT_ONCE = 500
 class Adder:
     """One for each store and event loop: `Adder.of(store)`."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Producer) -> None:
         # Weak, or the book of adders would keep every store for ever; who adds holds the store.
         self._store = weakref.ref(store)
         self._waiting: list[tuple[NewJob, asyncio.Future[Added]]] = []
         self._trips: set[asyncio.Task[None]] = set()
 
     @classmethod
-    def of(cls, store: Store) -> "Adder":
+    def of(cls, store: Producer) -> "Adder":
         loop = asyncio.get_running_loop()
         known = _adders.get(store)
         if known is None or known[0] is not loop:
@@ -45,7 +47,7 @@ class Adder:
             loop.call_soon(self._leave, store)
         return await answer
 
-    def _leave(self, store: Store) -> None:
+    def _leave(self, store: Producer) -> None:
         waiting, self._waiting = self._waiting, []
         for start in range(0, len(waiting), _AT_ONCE):
             # Owned by this adder until done; each caller awaits its own answer.
@@ -53,7 +55,7 @@ class Adder:
             self._trips.add(trip)
             trip.add_done_callback(self._trips.discard)
 
-    async def _travel(self, store: Store, company: Sequence[tuple[NewJob, asyncio.Future[Added]]]) -> None:
+    async def _travel(self, store: Producer, company: Sequence[tuple[NewJob, asyncio.Future[Added]]]) -> None:
         try:
             answers = await store.add([job for job, _ in company], request=uuid.uuid4().hex)
         except Exception as error:  # noqa: BLE001 - it is every caller's error
@@ -66,4 +68,4 @@ class Adder:
                     future.set_result(added)
 
 
-_adders: "WeakKeyDictionary[Store, tuple[asyncio.AbstractEventLoop, Adder]]" = WeakKeyDictionary()
+_adders: "WeakKeyDictionary[Producer, tuple[asyncio.AbstractEventLoop, Adder]]" = WeakKeyDictionary()

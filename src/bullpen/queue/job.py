@@ -1,6 +1,7 @@
 """A job as its producer holds it."""
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from bullpen.errors import BadOption, JobFailed
 from bullpen.job.options import MAX_PRIORITY, Duration, to_ms
@@ -12,11 +13,22 @@ if TYPE_CHECKING:
     from bullpen.queue.queue import Queue
 
 
-class Job:
+R = TypeVar("R")
+T = TypeVar("T")
+
+
+class Job(Generic[R]):
     """A handle: cheap, holds no state of its own but the id."""
 
-    def __init__(self, queue: "Queue", job_id: str, outcome: AddOutcome | None = None) -> None:
+    def __init__(
+        self,
+        queue: "Queue",
+        job_id: str,
+        outcome: AddOutcome | None = None,
+        read_result: Callable[[Any], R] = lambda value: value,
+    ) -> None:
         self._queue = queue
+        self._read_result = read_result
         self.ref = JobRef(queue.name, job_id)
         self.outcome = outcome
         """What the add did; None for a job that was looked up."""
@@ -35,7 +47,7 @@ class Job:
     async def data(self) -> Any:
         return from_bytes((await self.record()).data, what="data", codec=self._queue.codec)
 
-    async def result(self, timeout: Duration | None = None) -> Any:  # noqa: ASYNC109 - it is this call's own promise
+    async def result(self, timeout: Duration | None = None) -> R:  # noqa: ASYNC109 - it is this call's own promise
         """Wait for the end and return the result.
 
         JobFailed if it failed, ResultTimeout if it did not end in time (the job goes on),
@@ -45,7 +57,11 @@ class Job:
         outcome = await self._queue.results.of(self.id, seconds)
         if isinstance(outcome, Failure):
             raise JobFailed(f"job {self.id!r} of queue {self.ref.queue!r} failed: {outcome.message}", outcome)
-        return from_bytes(outcome, what="result", codec=self._queue.codec)
+        return self._read_result(from_bytes(outcome, what="result", codec=self._queue.codec))
+
+    def reading(self, read_result: Callable[[Any], T]) -> "Job[T]":
+        """The same job, whose result is read in this way."""
+        return Job(self._queue, self.id, self.outcome, read_result)
 
     async def cancel(self, reason: str = "") -> Cancellation:
         """End it now if it waits; if it runs, its worker is told at once."""

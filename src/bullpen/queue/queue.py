@@ -11,6 +11,7 @@ from bullpen.job.options import Duration, JobOptions, OptionFields, to_ms, with_
 from bullpen.job.spec import NewJob
 from bullpen.job.state import State
 from bullpen.queue.adder import Adder
+from bullpen.queue.buffer import Buffer
 from bullpen.queue.job import Job
 from bullpen.queue.payload import MAX_PAYLOAD_BYTES, Codec, to_bytes
 from bullpen.queue.results import Results
@@ -30,9 +31,12 @@ class Queue:
         defaults: JobOptions | None = None,
         max_payload_bytes: int = MAX_PAYLOAD_BYTES,
         codec: Codec | None = None,
+        buffer: Buffer | None = None,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self.store = store
+        self.producer: Store | Buffer = store if buffer is None else buffer
+        """Who takes adds: the store, or a buffer that holds them while the store is away."""
         self.name = check_queue_name(name)
         self.codec = codec
         self._results: Results | None = None
@@ -54,16 +58,20 @@ class Queue:
 
     # ── adding ───────────────────────────────────────────────────────────────────────────
 
-    async def add(self, name: str, data: Any = None, **options: Unpack[OptionFields]) -> Job:
+    async def add(self, name: str, data: Any = None, **options: Unpack[OptionFields]) -> Job[Any]:
         """Add one job. Once this returns, it survives a crash of anything.
 
         Raises BadName, BadId, BadOption, BadData or PayloadTooLarge before anything happens,
         StoreUnavailable or StoreFull if the store did not take it.
         """
-        added = await Adder.of(self.store).add(self.prepare(name, data, **options))
+        return await self.add_prepared(self.prepare(name, data, **options))
+
+    async def add_prepared(self, job: NewJob) -> Job[Any]:
+        """Add one job that `prepare` made."""
+        added = await Adder.of(self.producer).add(job)
         return Job(self, added.id, added.outcome)
 
-    async def add_bulk(self, jobs: Sequence[NewJob]) -> list[Job]:
+    async def add_bulk(self, jobs: Sequence[NewJob]) -> list[Job[Any]]:
         """Add many prepared jobs of this queue: all of them or none."""
         for n, job in enumerate(jobs):
             if job.queue != self.name:
@@ -72,10 +80,12 @@ class Queue:
 
     def prepare(self, name: str, data: Any = None, **options: Unpack[OptionFields]) -> NewJob:
         """Check a job and make it ready for `add_bulk` or `add_all`."""
-        chosen = with_options(self._defaults, options)
-        return NewJob(
-            self.name, check_job_name(name), self.payload(data), chosen.id, chosen.to_spec(self._clock.now_ms())
-        )
+        return self.prepare_with(name, data, with_options(self._defaults, options))
+
+    def prepare_with(self, name: str, data: Any, options: JobOptions) -> NewJob:
+        """The same, with options that stand by themselves: the queue's defaults are not asked."""
+        spec = options.to_spec(self._clock.now_ms())
+        return NewJob(self.name, check_job_name(name), self.payload(data), options.id, spec)
 
     def payload(self, data: Any) -> bytes:
         """The data as it is stored; nothing becomes an empty object."""
@@ -84,7 +94,7 @@ class Queue:
 
     # ── looking ──────────────────────────────────────────────────────────────────────────
 
-    def job(self, job_id: str) -> Job:
+    def job(self, job_id: str) -> Job[Any]:
         """A handle to a job by its id, without looking whether it exists."""
         return Job(self, job_id)
 
@@ -131,7 +141,7 @@ class Queue:
         await self.store.obliterate(self.name, force=force)
 
 
-async def add_all(jobs: Sequence[tuple[Queue, NewJob]]) -> list[Job]:
+async def add_all(jobs: Sequence[tuple[Queue, NewJob]]) -> list[Job[Any]]:
     """Add prepared jobs to several queues of one store in one atomic step."""
     if not jobs:
         return []
@@ -140,7 +150,7 @@ async def add_all(jobs: Sequence[tuple[Queue, NewJob]]) -> list[Job]:
         if queue.store is not store or job.queue != queue.name:
             raise BadOption(f"jobs[{n}]: was not prepared by a queue of the same store")
         _check_prepared(n, job)
-    added = await store.add([job for _, job in jobs], request=uuid.uuid4().hex)
+    added = await jobs[0][0].producer.add([job for _, job in jobs], request=uuid.uuid4().hex)
     return [Job(queue, one.id, one.outcome) for (queue, _), one in zip(jobs, added, strict=True)]
 
 

@@ -27,6 +27,7 @@ from typing import Protocol
 
 import msgspec
 
+from bullpen.clock import Clock
 from bullpen.job.events import Event
 from bullpen.job.record import ClaimedJob, CrashKind, CrashLimits, JobRecord, JobRef, Lease
 from bullpen.job.spec import NewJob
@@ -64,6 +65,8 @@ class AddOutcome(StrEnum):
     """The job took the place of a delayed one."""
     KEPT_LAST = "kept-last"
     """The job will be added when the running one ends."""
+    BUFFERED = "buffered"
+    """Not a store's answer: the store is away and the job waits in the producer's buffer."""
 
 
 class Added(msgspec.Struct, frozen=True):
@@ -184,6 +187,10 @@ class Store(Protocol):
 
     @property
     def facts(self) -> StoreFacts: ...
+
+    @property
+    def clock(self) -> Clock:
+        """The time that it goes by."""
 
     async def open(self) -> None:
         """Make ready for use; creates what is missing, migrates what is older, refuses what is newer."""

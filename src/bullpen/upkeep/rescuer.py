@@ -3,16 +3,23 @@
 import asyncio
 import logging
 import random
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from bullpen.errors import StoreError
-from bullpen.job.record import CrashLimits
+from bullpen.job.record import CrashLimits, JobRef
 from bullpen.stores.base import Store
 
 logger = logging.getLogger("bullpen.upkeep")
 
 
-async def keep_rescuing(store: Store, queues: Sequence[str], limits: CrashLimits, *, every_ms: int) -> None:
+async def keep_rescuing(
+    store: Store,
+    queues: Sequence[str],
+    limits: CrashLimits,
+    *,
+    every_ms: int,
+    on_failed: Callable[[JobRef], Awaitable[None]],
+) -> None:
     """Rescue until cancelled, at times that differ between workers so that they do not come as a crowd."""
     while True:
         try:
@@ -24,4 +31,5 @@ async def keep_rescuing(store: Store, queues: Sequence[str], limits: CrashLimits
                 logger.warning("job %s lost its worker and waits again", ref)
             for ref in rescued.failed:
                 logger.error("job %s lost its worker too often and failed", ref)
+                await on_failed(ref)
         await asyncio.sleep(every_ms / 1000 * random.uniform(0.8, 1.2))  # noqa: S311 - to spread, not to hide

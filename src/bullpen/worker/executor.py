@@ -1,6 +1,7 @@
 """Running one job: from a claim to a verdict."""
 
 import asyncio
+import functools
 import logging
 from collections.abc import Callable
 from typing import Any, assert_never
@@ -13,7 +14,7 @@ from bullpen.job.verdicts import Cancelled, Completed, Failed, Postponed, Releas
 from bullpen.queue.payload import from_bytes, to_bytes
 from bullpen.stores.base import Store
 from bullpen.worker.context import Context
-from bullpen.worker.handlers import Handler, Mode, Registry
+from bullpen.worker.handlers import Mode, Registry
 from bullpen.worker.judging import timed_out, verdict_on_error, verdict_on_failure
 from bullpen.worker.options import WorkerOptions
 from bullpen.worker.processes import ProcessCrash, Processes
@@ -52,8 +53,11 @@ class Executor:
         except BullpenError as error:
             return verdict_on_error(error, job, self._options)
         reporter = StoreReporter(self._store, job.ref, asyncio.get_running_loop())
+        context = Context(job, data, reporter)
+        if handler.on_progress is not None:
+            reporter.on_progress = functools.partial(handler.on_progress, context)
         timeout_ms = job.spec.timeout_ms or self._usual_timeout_ms
-        return Run(claimed, handler, Context(job, data, reporter), timeout_ms, self._clock.mono_ms())
+        return Run(claimed, handler, context, timeout_ms, self._clock.mono_ms())
 
     async def perform(self, run: Run, report: OnVerdict) -> None:
         """Run the handler to its end, and report the verdict. Never raises for what the handler does."""
@@ -63,7 +67,7 @@ class Executor:
     async def _attempt(self, run: Run) -> Verdict | None:
         reporter = _reporter(run)
         try:
-            value = await self._call(run, run.handler)
+            value = await self._call(run)
             run.has_ended = True
             verdict: Verdict | None = self._completed(value, reporter)
         except asyncio.CancelledError as error:
@@ -81,9 +85,18 @@ class Executor:
         run.has_ended = True
         if reporter.has_words:
             await reporter.flush()
+        if run.handler.on_verdict is not None and verdict is not None:
+            await run.handler.on_verdict(run.context, verdict)
         return verdict
 
-    async def _call(self, run: Run, handler: Handler) -> Any:
+    async def _call(self, run: Run) -> Any:
+        around = run.handler.around
+        if around is None:
+            return await self._call_itself(run)
+        return await around(run.context, functools.partial(self._call_itself, run))
+
+    async def _call_itself(self, run: Run) -> Any:
+        handler = run.handler
         match handler.mode:
             case Mode.ASYNC:
                 return await handler.function(run.context)

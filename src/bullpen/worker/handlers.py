@@ -2,7 +2,7 @@
 
 import importlib
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from enum import StrEnum
 from typing import Any
 
@@ -10,6 +10,7 @@ import msgspec
 
 from bullpen.errors import BadHandler
 from bullpen.job.names import check_job_name, check_queue_name
+from bullpen.job.verdicts import Verdict
 from bullpen.worker.context import Context
 
 HandlerFunction = Callable[[Context], Any]
@@ -24,11 +25,18 @@ class Mode(StrEnum):
 class Handler(msgspec.Struct, frozen=True):
     function: HandlerFunction
     mode: Mode
+    path: str = ""
+    """`module:name`, under which another process finds the function, where its own name does not say so."""
+    around: Callable[[Context, Callable[[], Awaitable[Any]]], Awaitable[Any]] | None = None
+    """Called on the worker's loop with the call itself, wherever that runs; returns the result."""
+    on_verdict: Callable[[Context, Verdict], Awaitable[None]] | None = None
+    """Told what became of each attempt."""
+    on_progress: Callable[[Context, Any], Any] | None = None
+    """Told what the handler says of its progress."""
 
     @property
-    def path(self) -> str:
-        """`module:name`, under which another process finds the function."""
-        return f"{self.function.__module__}:{self.function.__qualname__}"
+    def import_path(self) -> str:
+        return self.path or f"{self.function.__module__}:{self.function.__qualname__}"
 
 
 Handlers = Mapping[str, "HandlerFunction | Handler | Mapping[str, HandlerFunction | Handler]"]
@@ -44,8 +52,10 @@ def in_process(function: HandlerFunction) -> Handler:
             f"{function.__qualname__}: define it in a module that another process can import, not in the script"
         )
     handler = Handler(function, Mode.PROCESS)
-    if find_function(handler.path) is not function:
-        raise BadHandler(f"{handler.path} cannot be found by name from another process; define it at module level")
+    if find_function(handler.import_path) is not function:
+        raise BadHandler(
+            f"{handler.import_path} cannot be found by name from another process; define it at module level"
+        )
     return handler
 
 

@@ -13,8 +13,8 @@ from typing import Protocol
 from bullpen.clock import Clock
 from bullpen.errors import BullpenError, StoreError
 from bullpen.job.options import to_ms
-from bullpen.job.record import JobRef
-from bullpen.job.verdicts import Released, Settlement
+from bullpen.job.record import JobRecord, JobRef
+from bullpen.job.verdicts import Failed, Released, Settlement
 from bullpen.stores.base import Renewal, Store, WorkerInfo
 from bullpen.upkeep.rescuer import keep_rescuing
 from bullpen.worker.judging import timed_out, verdict_on_failure
@@ -42,6 +42,9 @@ class Charge(Protocol):
     def gave_up(self, run: Run) -> None:
         """This run was settled though its handler goes on."""
 
+    def failed_unrun(self, job: JobRecord) -> None:
+        """This job failed for good and no handler was there to say so."""
+
     def replace_process(self) -> bool:
         """End this process at once if someone will start another; False if nobody will."""
 
@@ -68,13 +71,16 @@ class LeaseKeeper:
         self._stopping: asyncio.Event | None = None
         self._beat_now: asyncio.Event | None = None
         self._started = threading.Event()
+        self._failure: Exception | None = None
         self._block: Block | None = None
         self._thread = threading.Thread(target=self._run, name="bullpen-leases", daemon=True)
 
     def start(self) -> None:
-        """Blocks until the worker is registered: not for the event loop."""
+        """Blocks until the worker is registered, and raises if it cannot be: not for the event loop."""
         self._thread.start()
         self._started.wait()
+        if self._failure is not None:
+            raise self._failure
 
     def beat_soon(self) -> None:
         """Let the store know of a new state without waiting for the next beat."""
@@ -92,10 +98,12 @@ class LeaseKeeper:
     def _run(self) -> None:
         try:
             asyncio.run(self._live())
-        except Exception:
-            # Without renewals every lease is lost in time; say so and let the worker end.
-            logger.exception("the lease thread failed")
-            self._charge.recycle("the lease thread failed")
+        except Exception as error:
+            self._failure = error
+            if self._started.is_set():
+                # Without renewals every lease is lost in time; say so and let the worker end.
+                logger.exception("the lease thread failed")
+                self._charge.recycle("the lease thread failed")
         finally:
             self._started.set()
 
@@ -124,7 +132,13 @@ class LeaseKeeper:
             self._bring_notices(),
             self._beat(),
             self._look_after(),
-            keep_rescuing(self._store, self._queues, self._options.limits, every_ms=max(rescue_ms, 50)),
+            keep_rescuing(
+                self._store,
+                self._queues,
+                self._options.limits,
+                every_ms=max(rescue_ms, 50),
+                on_failed=self._tell_failed,
+            ),
         ]
 
     async def _renew(self) -> None:
@@ -211,6 +225,8 @@ class LeaseKeeper:
         await self._store.settle([Settlement(run.lease, verdict)], request=f"overdue {run.lease.token}")
         await self._tell(run.job.ref, "outlasted its timeout and did not give way: ended without its handler")
         logger.error("job %s outlasted its timeout and its handler goes on", run.job.ref)
+        if isinstance(verdict, Failed):
+            await self._tell_failed(run.job.ref)
         loop_is_blocked = self._pulse.silent_ms() > _LOOK_S * 1000
         self._charge.gave_up(run)
         if loop_is_blocked:
@@ -224,6 +240,13 @@ class LeaseKeeper:
         )
         if not self._charge.replace_process():
             logger.error("the event loop is blocked and no supervisor is there to replace this process")
+
+    async def _tell_failed(self, ref: JobRef) -> None:
+        """Pass on a job that failed under no handler's eyes."""
+        try:
+            self._charge.failed_unrun(await self._store.job(ref))
+        except BullpenError as error:
+            logger.warning("job %s failed and cannot be looked at: %s", ref, error)
 
     async def _tell(self, ref: JobRef, line: str) -> None:
         logger.warning("job %s: %s", ref, line)

@@ -111,7 +111,7 @@ class _Process:
 
     async def run(self, run: Run) -> object:
         context = run.context
-        self._writer.write(frame(RunJob(run.job, context.data, run.handler.path)))
+        self._writer.write(frame(RunJob(run.job, context.data, run.handler.import_path)))
         while True:
             match await self._receive():
                 case LogLine(line):

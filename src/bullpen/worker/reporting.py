@@ -3,6 +3,7 @@
 import asyncio
 import collections
 import logging
+from collections.abc import Callable
 from typing import Any
 
 from bullpen.errors import BullpenError
@@ -21,6 +22,8 @@ class StoreReporter:
 
     def __init__(self, store: Store, ref: JobRef, loop: asyncio.AbstractEventLoop) -> None:
         self.follow_ups: list[NewJob] = []
+        self.on_progress: Callable[[Any], Any] | None = None
+        """Also told of each progress, on the loop."""
         self._store = store
         self._ref = ref
         self._loop = loop
@@ -36,6 +39,8 @@ class StoreReporter:
 
     def progress(self, value: Any) -> None:
         self._progress = to_bytes(value, what="progress")
+        if self.on_progress is not None:
+            self._loop.call_soon_threadsafe(self.on_progress, value)
         self._send_soon()
 
     def then(self, job: NewJob) -> None:

@@ -52,6 +52,11 @@ class Run:
     def lease(self) -> Lease:
         return self.claimed.lease
 
+    @property
+    def ignores_stop(self) -> bool:
+        """It was told to stop, and its handler goes on."""
+        return self.stop is not None and self.task is not None and not self.task.done()
+
     def ask_to_stop(self, stop: Stop) -> None:
         """Tell the handler; code at an await and processes are interrupted, threads must look."""
         if self.stop is not None or self.has_ended:

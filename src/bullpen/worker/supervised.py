@@ -1,8 +1,17 @@
 """What a supervisor and its processes agree on."""
 
+import os
+import secrets
+import socket
+
 SUPERVISED = "BULLPEN_SUPERVISED"
 """Set in processes that a supervisor replaces when they end."""
 NAME = "BULLPEN_WORKER_NAME"
 """The name that a supervisor knows this process's worker by."""
 EXIT_REPLACE = 75
 """The exit code of a process that wants to be replaced."""
+
+
+def own_name() -> str:
+    """The name that a supervisor gave this process's worker; else one that no other has."""
+    return os.environ.get(NAME) or f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"

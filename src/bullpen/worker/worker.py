@@ -8,15 +8,16 @@ Stop order: fetching, then jobs, then leases, then the store.
 import asyncio
 import logging
 import os
-import secrets
 import socket
 from collections.abc import Callable
 from enum import StrEnum
 
+import msgspec
+
 from bullpen.clock import SYSTEM_CLOCK, Clock
 from bullpen.errors import StoreError
-from bullpen.job.record import ClaimedJob, CrashKind
-from bullpen.job.verdicts import Released, Settlement, Verdict
+from bullpen.job.record import ClaimedJob, CrashKind, JobRecord
+from bullpen.job.verdicts import Failed, Released, Settlement, Verdict
 from bullpen.stores.base import Store, WorkerInfo, WorkerState
 from bullpen.worker.exchanger import Exchanger
 from bullpen.worker.executor import Executor
@@ -25,7 +26,7 @@ from bullpen.worker.leases import LeaseKeeper
 from bullpen.worker.options import WorkerOptions, seconds
 from bullpen.worker.running import LeaseBook, Run, Stop, StopCause
 from bullpen.worker.signals import listening
-from bullpen.worker.supervised import EXIT_REPLACE, NAME, SUPERVISED
+from bullpen.worker.supervised import EXIT_REPLACE, SUPERVISED, own_name
 from bullpen.worker.watchdog import Pulse
 
 logger = logging.getLogger("bullpen.worker")
@@ -57,11 +58,13 @@ class Worker:
         options: WorkerOptions | None = None,
         *,
         clock: Clock = SYSTEM_CLOCK,
+        on_failed_unrun: Callable[[JobRecord], None] | None = None,
     ) -> None:
         self.options = options or WorkerOptions()
         self.store = store
-        self.name = self.options.name or os.environ.get(NAME) or _unique_name()
+        self.name = self.options.name or own_name()
         self._clock = clock
+        self._on_failed_unrun = on_failed_unrun or (lambda _: None)
         self._registry = Registry(handlers)
         self._slots = {queue: self.options.slots(queue) for queue in self._registry.queues}
         self._book = LeaseBook()
@@ -207,6 +210,8 @@ class Worker:
         run = self._executor.prepare(claimed)
         if not isinstance(run, Run):
             self._exchanger.send(claimed, run)
+            if isinstance(run, Failed):
+                self._on_failed_unrun(msgspec.structs.replace(claimed.job, failure=run.failure))
             return
         self._book.enter(run)
         self._running.add(run)
@@ -256,7 +261,7 @@ class Worker:
             pid=os.getpid(),
             started_ms=self._started_ms,
             running=tuple(run.job.ref for run in runs if not run.over),
-            stuck=tuple(run.job.ref for run in runs if run.over or _ignores_stop(run)),
+            stuck=tuple(run.job.ref for run in runs if run.over or run.ignores_stop),
             jobs_done=self._finished,
         )
 
@@ -269,6 +274,9 @@ class Worker:
     def gave_up(self, run: Run) -> None:
         if os.environ.get(SUPERVISED):
             self.recycle(f"job {run.job.ref} does not give way")
+
+    def failed_unrun(self, job: JobRecord) -> None:
+        self._call(lambda: self._on_failed_unrun(job))
 
     def replace_process(self) -> bool:
         if not os.environ.get(SUPERVISED):
@@ -288,11 +296,3 @@ def _first_of(group: BaseExceptionGroup[Exception]) -> Exception:
     """What went wrong, out of the task groups that it passed through."""
     first = group.exceptions[0]
     return _first_of(first) if isinstance(first, BaseExceptionGroup) else first
-
-
-def _ignores_stop(run: Run) -> bool:
-    return run.stop is not None and run.task is not None and not run.task.done()
-
-
-def _unique_name() -> str:
-    return f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"

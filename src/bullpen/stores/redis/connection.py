@@ -51,7 +51,7 @@ class Connection:
             retry=Retry(NoBackoff(), 0),
             socket_timeout=_ANSWER_S,
             socket_connect_timeout=_CONNECT_S,
-            socket_keepalive=True,
+            **({} if self._url.startswith("unix:") else {"socket_keepalive": True}),
         )
         try:
             await self._check_version()

@@ -51,6 +51,10 @@ class RedisStore(VerbsToCome):
     def facts(self) -> StoreFacts:
         return _FACTS
 
+    @property
+    def clock(self) -> Clock:
+        return self._clock
+
     async def open(self) -> None:
         await self._connection.open()
 

@@ -48,9 +48,18 @@ class SqliteStore:
         self._clock = clock
         self._opened: SharedFile | None = None
 
+    @property
+    def clock(self) -> Clock:
+        return self._clock
+
     async def open(self) -> None:
+        if self._opened is not None:
+            return
+        file = await asyncio.to_thread(acquire, self._path, self._sync, self._clock)
         if self._opened is None:
-            self._opened = await asyncio.to_thread(acquire, self._path, self._sync, self._clock)
+            self._opened = file
+        else:  # someone else opened us meanwhile
+            await asyncio.to_thread(release, file)
 
     async def close(self) -> None:
         if (file := self._opened) is not None:

@@ -1,0 +1,272 @@
+"""The application: its job types, its store, and what is wired from them."""
+
+import asyncio
+import dataclasses
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, ParamSpec, Self, TypeVar, Unpack, cast, overload
+
+from bullpen.deadletters.letters import DeadLetters
+from bullpen.errors import BadHandler, BadName, StoreUnavailable
+from bullpen.job.names import check_queue_name
+from bullpen.job.options import JobOptions, OptionFields, with_options
+from bullpen.job.record import Failure, FailureKind, JobRecord
+from bullpen.jobtypes.hooks import Alert, AlertHook, Hooks, Middleware, Severity, raise_alert
+from bullpen.jobtypes.jobtype import (
+    AsyncFunction,
+    AsyncJobType,
+    JobType,
+    JobTypeOptions,
+    SkipIf,
+    SyncFunction,
+    SyncJobType,
+)
+from bullpen.queue.buffer import Buffer
+from bullpen.queue.events import QueueEvents
+from bullpen.queue.payload import MAX_PAYLOAD_BYTES, Codec
+from bullpen.queue.queue import Queue
+from bullpen.settings import store_from
+from bullpen.stores.base import Store
+from bullpen.sync import Sync
+from bullpen.worker.handlers import Handler
+from bullpen.worker.options import WorkerOptions
+from bullpen.worker.worker import Worker
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+NO_HOOKS = Hooks()
+NORMAL_PRIORITY = 5
+USUAL = JobOptions(priority=NORMAL_PRIORITY)
+"""Job types always have a priority, so that none of their jobs runs before all others by accident."""
+
+
+class Bullpen:
+    """Job types and where their jobs are kept.
+
+        pen = Bullpen()                       # BULLPEN_STORE, or a file in ./.bullpen/
+
+        @pen.job(queue="mail", attempts=5)
+        async def welcome(ctx: Context, user_id: int) -> str: ...
+
+        job = await welcome.add(user_id=42)
+
+    With `buffer=N`, up to N adds wait here while the store is away; else such an add is an error.
+    """
+
+    def __init__(
+        self,
+        store: Store | str | None = None,
+        *,
+        buffer: int = 0,
+        middleware: Sequence[Middleware] = (),
+        codec: Codec | None = None,
+        max_payload_bytes: int = MAX_PAYLOAD_BYTES,
+    ) -> None:
+        self.store: Store = store_from(store) if store is None or isinstance(store, str) else store
+        self._buffer = Buffer(self.store, buffer) if buffer else None
+        self.middleware = list(middleware)
+        self.alert_hooks: list[AlertHook] = []
+        self._alerting: set[asyncio.Task[None]] = set()
+        self.types: dict[tuple[str, str], JobType[..., Any]] = {}
+        """By queue and job name."""
+        self.codec = codec
+        self._max_payload_bytes = max_payload_bytes
+        self._queues: dict[str, Queue] = {}
+        self.sync: Sync[Bullpen] = Sync(self._twin)
+        """The same for code that is not async: Django, Flask, scripts."""
+
+    async def __aenter__(self) -> Self:
+        try:
+            await self.open()
+        except StoreUnavailable:
+            if self._buffer is None:
+                raise  # with one, a server that only adds can start without the store
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def open(self) -> None:
+        """Connect now, rather than with the first use."""
+        await self.store.open()
+
+    async def ready(self) -> None:
+        """Opened; with a buffer also while the store is away, since adds are taken then."""
+        if self._buffer is None:
+            await self.store.open()
+
+    async def close(self) -> None:
+        """Let go of the store; what waits in the buffer is sent first, or BufferLost says how many were not."""
+        try:
+            if self._buffer is not None:
+                await self._buffer.close()
+        finally:
+            await self.store.close()
+
+    # ── declaring ────────────────────────────────────────────────────────────────────────
+
+    @overload
+    def job(self, function: AsyncFunction[P, R], /) -> AsyncJobType[P, R]: ...  # type: ignore[overload-overlap]  # the first that fits is meant
+
+    @overload
+    def job(self, function: SyncFunction[P, R], /) -> SyncJobType[P, R]: ...
+
+    @overload
+    def job(
+        self,
+        *,
+        queue: str = "default",
+        name: str | None = None,
+        critical: bool = False,
+        in_process: bool = False,
+        skip_if: SkipIf | None = None,
+        hooks: Hooks = NO_HOOKS,
+        middleware: Sequence[Middleware] = (),
+        **usual: Unpack[OptionFields],
+    ) -> "Declaration": ...
+
+    def job(  # type: ignore[misc]  # the options are checked by name in `with_options`
+        self,
+        function: Callable[..., Any] | None = None,
+        /,
+        *,
+        queue: str = "default",
+        name: str | None = None,
+        critical: bool = False,
+        in_process: bool = False,
+        skip_if: SkipIf | None = None,
+        hooks: Hooks = NO_HOOKS,
+        middleware: Sequence[Middleware] = (),
+        **usual: Any,
+    ) -> Any:
+        """Make a job type of a typed function whose first parameter is its Context."""
+        declared = JobTypeOptions(
+            queue=queue,
+            name=name,
+            critical=critical,
+            in_process=in_process,
+            skip_if=skip_if,
+            hooks=hooks,
+            middleware=middleware,
+        )
+        declaration = Declaration(self, declared, with_options(USUAL, usual))
+        return declaration if function is None else declaration(function)
+
+    def on_alert(self, hook: AlertHook) -> AlertHook:
+        """Call this for each final failure: a warning, or a high alert for critical types. Also a decorator."""
+        self.alert_hooks.append(hook)
+        return hook
+
+    def alert_of(self, job: JobRecord) -> None:
+        """Raise the alert for a job that failed for good with no handler at work; none for one that was cancelled."""
+        failure = job.failure or Failure("failed")
+        if failure.kind == FailureKind.CANCELLED:
+            return
+        job_type = self.types.get((job.queue, job.name))
+        severity = Severity.HIGH if job_type is not None and job_type.declared.critical else Severity.WARNING
+        alert = Alert(severity, job.ref, job.name, job.tenant, failure)
+        # Owned by this application until done.
+        alerting = asyncio.get_running_loop().create_task(raise_alert(self.alert_hooks, alert))
+        self._alerting.add(alerting)
+        alerting.add_done_callback(self._alerting.discard)
+
+    def declare(self, job_type: JobType[..., Any]) -> None:
+        key = (job_type.queue, job_type.name)
+        if key in self.types:
+            raise BadName(f"queue {key[0]!r} already has a job type named {key[1]!r}")
+        self.types[key] = job_type
+
+    # ── using ────────────────────────────────────────────────────────────────────────────
+
+    def queue(self, name: str) -> Queue:
+        """The queue of this name, for what concerns all its jobs."""
+        if name not in self._queues:
+            self._queues[name] = Queue(
+                self.store,
+                name,
+                codec=self.codec,
+                max_payload_bytes=self._max_payload_bytes,
+                buffer=self._buffer,
+                clock=self.store.clock,
+            )
+        return self._queues[name]
+
+    @property
+    def dead_letters(self) -> DeadLetters:
+        """The failed jobs of all queues of the store."""
+        return DeadLetters(self.store, codec=self.codec)
+
+    @contextmanager
+    def using(self, store: Store) -> Iterator[Self]:
+        """Keep jobs in another store for a while, as tests do. Queues and jobs in hand stay where they were."""
+        before = self.store, self._buffer, self._queues, self.sync
+        self.store, self._buffer, self._queues, self.sync = store, None, {}, Sync(self._twin)
+        try:
+            yield self
+        finally:
+            self.sync.close()
+            self.store, self._buffer, self._queues, self.sync = before
+
+    def events(self, queue: str, *, after: str | None = None) -> QueueEvents:
+        return QueueEvents(self.store, queue, after=after)
+
+    def worker(self, queues: Sequence[str] = (), options: WorkerOptions | None = None) -> Worker:
+        """A worker for the job types of these queues, or of all."""
+        handlers = self.handlers(queues)
+        return Worker(self.store, handlers, self.worker_options(options), on_failed_unrun=self.alert_of)
+
+    def worker_options(self, options: WorkerOptions | None = None) -> WorkerOptions:
+        """These options, with what the application says where they are silent."""
+        options = options or WorkerOptions()
+        return options if options.codec is not None else dataclasses.replace(options, codec=self.codec)
+
+    def handlers(self, queues: Sequence[str] = ()) -> dict[str, dict[str, Handler]]:
+        """What a worker runs, by queue and job name; BadHandler for a queue without a job type."""
+        wanted = [check_queue_name(queue) for queue in queues] or sorted({queue for queue, _ in self.types})
+        handlers: dict[str, dict[str, Handler]] = {queue: {} for queue in wanted}
+        for (queue, name), job_type in self.types.items():
+            if queue in handlers:
+                handlers[queue][name] = job_type.handler()
+        for queue, found in handlers.items():
+            if not found:
+                raise BadHandler(f"no job type is declared for queue {queue!r}")
+        return handlers
+
+    def _twin(self) -> "Bullpen":
+        """The same application on a store of its own, for another event loop."""
+        twin = Bullpen(
+            self.store.another(),
+            buffer=0 if self._buffer is None else self._buffer.limit,
+            codec=self.codec,
+            max_payload_bytes=self._max_payload_bytes,
+        )
+        twin.types = self.types
+        return twin
+
+
+class Declaration:
+    """What `@pen.job(…)` gives: makes a job type of the function below it."""
+
+    def __init__(self, pen: Bullpen, declared: JobTypeOptions, usual: JobOptions) -> None:
+        self._pen = pen
+        self._declared = declared
+        self._usual = usual
+
+    @overload
+    def __call__(self, function: AsyncFunction[P, R]) -> AsyncJobType[P, R]: ...  # type: ignore[overload-overlap]  # as above
+
+    @overload
+    def __call__(self, function: SyncFunction[P, R]) -> SyncJobType[P, R]: ...
+
+    def __call__(self, function: Callable[..., Any]) -> Any:
+        if not callable(function):
+            raise BadHandler(f"a job type is made of a function, not of {function!r}")
+        is_async = inspect.iscoroutinefunction(function)
+        if is_async and self._declared.in_process:
+            raise BadHandler(f"{function.__qualname__}: a process runs a plain function, not a coroutine")
+        kind = AsyncJobType if is_async else SyncJobType
+        job_type = cast(JobType[..., Any], kind(self._pen, function, self._declared, self._usual))
+        self._pen.declare(job_type)
+        return job_type

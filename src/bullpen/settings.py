@@ -1,0 +1,43 @@
+"""Where a store is, by argument, environment or default."""
+
+import os
+from pathlib import Path
+
+from bullpen.errors import BadOption
+from bullpen.stores.base import Store
+from bullpen.stores.sqlite import SqliteStore
+
+STORE = "BULLPEN_STORE"
+DEFAULT_STORE = "sqlite:.bullpen/queue.db"
+
+
+def store_from(address: str | None = None) -> Store:
+    """The store at an address: `sqlite:PATH` (or a path that ends in .db), `redis://…`.
+
+    Without one, `BULLPEN_STORE` says where; without that it is a file in `./.bullpen/`.
+    `sqlite:PATH?sync=normal` gives up the last moments at a power loss for speed.
+    """
+    address = address or os.environ.get(STORE) or DEFAULT_STORE
+    scheme, colon, rest = address.partition(":")
+    if not colon and address.endswith(".db"):
+        scheme, rest = "sqlite", address
+    match scheme:
+        case "sqlite":
+            return _sqlite(address, rest)
+        case "redis" | "rediss" | "unix":
+            from bullpen.stores.redis import RedisStore
+
+            return RedisStore(address)
+        case _:
+            raise BadOption(f"{STORE}: {address!r} is no store; use sqlite:PATH or redis://HOST")
+
+
+def _sqlite(address: str, rest: str) -> SqliteStore:
+    path, _, query = rest.removeprefix("//").partition("?")
+    match query:
+        case "" | "sync=full":
+            return SqliteStore(Path(path))
+        case "sync=normal":
+            return SqliteStore(Path(path), sync="normal")
+        case _:
+            raise BadOption(f"{STORE}: {address!r}: after '?' stands sync=full or sync=normal")
