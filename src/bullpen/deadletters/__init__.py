@@ -1,0 +1,1 @@
+"""Dead letters: the failed jobs of all queues, found, grouped, tried again, exported, removed."""
