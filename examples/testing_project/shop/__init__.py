@@ -1,0 +1,1 @@
+"""A shop that sends its mail from jobs."""
