@@ -26,8 +26,8 @@ $(NODE_READY): tests/interop/package.json tests/interop/package-lock.json
 servers: $(READY)  ## Find Redis, or install it
 	@$(BIN)/python scripts/servers.py
 
-dev: $(READY)  ## Run jobs on the embedded store and watch them
-	@$(BIN)/python examples/first_jobs.py
+dev: $(READY)  ## Run a demo on the embedded store and watch it
+	@$(BIN)/bullpen dev
 
 test: setup servers $(NODE_READY) check  ## Set everything up and run the whole suite
 	$(BIN)/python -m pytest -n 4 --dist loadgroup $(TESTS)

@@ -1,0 +1,7 @@
+"""`python -m bullpen.cli` is `bullpen`."""
+
+import sys
+
+from bullpen.cli.main import main
+
+sys.exit(main())

@@ -1,0 +1,109 @@
+"""`bullpen job QUEUE ID`: all that is known of one job."""
+
+import argparse
+import json
+from typing import Any
+
+from bullpen.cli.jobs import STATE_STYLE
+from bullpen.cli.records import job_json, payload
+from bullpen.cli.showing import Show
+from bullpen.cli.times import ago, span, stamp
+from bullpen.cli.verb import OK, Verb, add_job, opened
+from bullpen.clock import SYSTEM_CLOCK
+from bullpen.job.record import JobRecord, JobRef
+from bullpen.job.state import State
+from bullpen.stores.base import LogPage
+
+_LABEL = 10
+
+
+async def run(args: argparse.Namespace, show: Show) -> int:
+    ref = JobRef(args.queue, args.id)
+    async with opened(args) as store:
+        job = await store.job(ref)
+        logs = await store.logs(ref)
+    if show.as_json:
+        show.document({**job_json(job), "logs": list(logs.lines), "logs_total": logs.total})
+    else:
+        _tell(show, job, logs)
+    return OK
+
+
+def _tell(show: Show, job: JobRecord, logs: LogPage) -> None:
+    state = show.paint(job.state.value, STATE_STYLE.get(job.state, "green"))
+    show.raw(f"{show.paint(str(job.ref), 'bold')}  {state}\n")
+    for label, text in _facts(job):
+        show.raw(show.paint(f"{label:<{_LABEL}}", "dim"))
+        show.line(text)
+    _section(show, "data", _pretty(payload(job.data)))
+    if job.progress is not None:
+        _section(show, "progress", _pretty(payload(job.progress)))
+    if job.state == State.COMPLETED:
+        _section(show, "result", _pretty(payload(job.result)))
+    _tell_failure(show, job)
+    if logs.lines:
+        left_out = f" (the first {len(logs.lines):,} of {logs.total:,})" if logs.total > len(logs.lines) else ""
+        _section(show, f"log{left_out}", "\n".join(logs.lines))
+
+
+def _facts(job: JobRecord) -> list[tuple[str, str]]:
+    now_ms = SYSTEM_CLOCK.now_ms()
+    crashes = ", ".join(f"{count} × {kind}" for kind, count in job.crashes.items())
+    found = [
+        ("name", job.name),
+        ("added", _moment(job.added_ms, now_ms)),
+        ("due", _moment(job.run_at_ms, now_ms) if job.state == State.DELAYED else ""),
+        ("started", _moment(job.started_ms, now_ms)),
+        ("finished", _moment(job.finished_ms, now_ms) + _took(job)),
+        ("attempts", f"{job.attempts_made} of {job.spec.attempts}"),
+        ("priority", str(job.priority) if job.priority else "none"),
+        ("crashes", crashes),
+        ("worker", job.worker or "" if job.state == State.ACTIVE else ""),
+        ("to stop", job.cancelling or "yes" if job.cancelling is not None else ""),
+        ("note", job.note or ""),
+        ("tenant", job.tenant or ""),
+        ("tags", ", ".join(job.spec.tags)),
+        ("headers", ", ".join(f"{name}={value}" for name, value in job.spec.headers.items())),
+    ]
+    return [(label, text) for label, text in found if text]
+
+
+def _moment(at_ms: int | None, now_ms: int) -> str:
+    return f"{stamp(at_ms)}  ({ago(at_ms, now_ms)})" if at_ms else ""
+
+
+def _took(job: JobRecord) -> str:
+    if not job.finished_ms or not job.started_ms:
+        return ""
+    return f", took {span(job.finished_ms - job.started_ms)}"
+
+
+def _tell_failure(show: Show, job: JobRecord) -> None:
+    if job.failure is None or job.state == State.COMPLETED:
+        return
+    what = f"{job.failure.type}: {job.failure.message}" if job.failure.type else job.failure.message
+    show.raw(show.paint(f"\nerror ({job.failure.kind.value})", "dim") + "\n")
+    show.block(what or job.failure.kind.value, "red")
+    stack = job.failure.stack or (job.stacks[-1] if job.stacks else "")
+    if stack:
+        show.block(stack, "dim")
+    if len(job.stacks) > 1:
+        show.line(f"  {len(job.stacks)} stacks are kept; --json shows all", "dim")
+
+
+def _section(show: Show, title: str, text: str) -> None:
+    show.raw("\n" + show.paint(title, "dim") + "\n")
+    show.block(text)
+
+
+def _pretty(value: Any) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False)
+
+
+VERB = Verb(
+    "job",
+    "show one job: data, error, attempts, log",
+    "  bullpen job mail 17\n  bullpen job mail order-1 --json",
+    add_job,
+    run,
+)

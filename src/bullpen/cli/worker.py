@@ -1,0 +1,107 @@
+"""`bullpen worker MODULE:PEN`: run the jobs of an application."""
+
+import argparse
+import importlib
+import logging
+import os
+import sys
+import traceback
+from pathlib import Path
+from typing import NoReturn
+
+import msgspec
+
+from bullpen.app import Bullpen
+from bullpen.cli.showing import Show
+from bullpen.cli.verb import OK, Verb, whole
+from bullpen.errors import BadHandler
+from bullpen.settings import STORE
+from bullpen.worker.options import WorkerOptions
+from bullpen.worker.supervisor import Supervisor
+from bullpen.worker.worker import Worker
+
+APP = "BULLPEN_WORKER_APP"
+"""What the processes of `bullpen worker --processes N` are to run; set by that command for them."""
+_LOG_FORMAT = "%(asctime)s %(levelname)-7s %(message)s"
+_EXAMPLES = """
+  bullpen worker shop:pen                        `pen = Bullpen()` in shop.py
+  bullpen worker shop.jobs:pen --queue mail --queue images
+  bullpen worker shop:pen --processes 4 --concurrency 20
+
+  Ctrl-C or SIGTERM lets running jobs finish; a second one hands them back.
+"""
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """What a worker process is to run."""
+
+    app: str
+    queues: list[str] = []
+    concurrency: int | None = None
+
+    def worker(self) -> Worker:
+        return find_pen(self.app).worker(self.queues, WorkerOptions(concurrency=self.concurrency))
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("app", metavar="MODULE:PEN", help="where your Bullpen is, importable from here")
+    parser.add_argument(
+        "--queue", action="append", default=[], dest="queues", metavar="Q", help="only this queue; may be repeated"
+    )
+    parser.add_argument("--processes", type=whole(1), default=1, metavar="N", help="that many processes (1)")
+    parser.add_argument("--concurrency", type=whole(1), metavar="N", help="slots for each queue in a process (5)")
+
+
+async def run(args: argparse.Namespace, show: Show) -> NoReturn:  # noqa: ARG001 - it tells by its log
+    if args.store:
+        os.environ[STORE] = args.store
+    # The folder that the command is given in, as `python -m` has it.
+    sys.path.insert(0, str(Path.cwd()))
+    wanted = Wanted(args.app, args.queues, args.concurrency)
+    os.environ[APP] = msgspec.json.encode(wanted).decode()
+    if args.processes > 1:
+        start_log()
+        await Supervisor("bullpen.cli.worker:make_worker", processes=args.processes).run(signals=True)
+    else:
+        await make_worker().run(signals=True)
+    _leave(OK)
+
+
+def make_worker() -> Worker:
+    """The factory for each process: makes the worker that the environment asks for."""
+    start_log()
+    return msgspec.json.decode(os.environ[APP], type=Wanted).worker()
+
+
+def start_log() -> None:
+    """To stderr, if the application has not set up its own."""
+    logging.basicConfig(level=logging.INFO, format=_LOG_FORMAT)
+
+
+def find_pen(path: str) -> Bullpen:
+    """The application behind `module:name`, or BadHandler that says what is wrong with it."""
+    module, colon, name = path.partition(":")
+    if not colon or not module or not name:
+        raise BadHandler(f"{path!r}: write MODULE:PEN, as in shop:pen")
+    try:
+        found = importlib.import_module(module)
+        for part in name.split("."):
+            found = getattr(found, part)
+    except Exception as error:
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        at = "" if where.filename.startswith("<frozen") else f" ({where.filename}:{where.lineno})"
+        raise BadHandler(f"cannot load {path}: {type(error).__name__}: {error}{at}") from error
+    if not isinstance(found, Bullpen):
+        raise BadHandler(f"{path} is a {type(found).__name__}, not a Bullpen")
+    return found
+
+
+def _leave(code: int) -> NoReturn:
+    """Handlers that were handed back may still run in threads: they must not keep the process."""
+    logging.shutdown()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+VERB = Verb("worker", "run the jobs of your application", _EXAMPLES, arguments, run, reads=False)

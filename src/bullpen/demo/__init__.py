@@ -1,0 +1,1 @@
+"""A small shop whose jobs can be watched: what `bullpen dev` runs."""

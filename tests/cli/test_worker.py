@@ -1,0 +1,101 @@
+"""`bullpen worker`: real processes that run the jobs of a module."""
+
+import re
+import signal
+import subprocess
+
+import pytest
+
+from tests.cli.commands import Folder
+
+_SHOP = """
+import os
+from bullpen import Bullpen, Context
+
+pen = Bullpen()
+not_a_pen = 1
+
+
+@pen.job(queue="mail")
+async def who(ctx: Context) -> dict[str, int]:
+    return {"pid": os.getpid()}
+
+
+@pen.job(queue="mail")
+async def broken(ctx: Context) -> None:
+    raise ValueError("it is broken")
+
+
+@pen.job(queue="images")
+async def resize(ctx: Context) -> None: ...
+"""
+
+
+@pytest.fixture
+def app(folder: Folder) -> Folder:
+    (folder.path / "shop.py").write_text(_SHOP)
+    (folder.path / "wrong.py").write_text("pen = 1 / 0\n")
+    return folder
+
+
+def _heard(process: "subprocess.Popen[str]", text: str) -> str:
+    """Its log up to the line with this text."""
+    assert process.stderr is not None
+    told = ""
+    while text not in told:
+        line = process.stderr.readline()
+        assert line, told
+        told += line
+    return told
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_worker_runs_jobs_until_told_to_stop(app: Folder, number: signal.Signals) -> None:
+    with app.started("worker", "shop:pen", "--concurrency", 3) as worker:
+        assert "{'images': 3, 'mail': 3}" in _heard(worker, "serves")
+        answer = app.bullpen("enqueue", "mail", "who", "--wait", "--within", 30, "--json")
+        assert answer.json["result"] == {"pid": worker.pid}
+        failed = app.bullpen("enqueue", "mail", "broken", "--wait", "--within", 30)
+        assert failed.code == 1
+        assert failed.err.endswith("it is broken [job-failed]\n")
+        worker.send_signal(number)
+        assert worker.wait(30) == 0
+
+
+def test_only_the_queues_asked_for(app: Folder) -> None:
+    with app.started("worker", "shop:pen", "--queue", "images") as worker:
+        assert "{'images': 5}" in _heard(worker, "serves")
+        worker.terminate()
+        assert worker.wait(30) == 0
+
+
+def test_several_processes(app: Folder) -> None:
+    with app.started("worker", "shop:pen", "--processes", 2, "--queue", "mail") as worker:
+        told = _heard(worker, "serves")
+        told += _heard(worker, "serves")
+        assert len(set(re.findall(r"worker (\S+) serves {'mail': 5}", told))) == 2
+        pid = app.bullpen("enqueue", "mail", "who", "--wait", "--within", 30, "--json").json["result"]["pid"]
+        assert pid != worker.pid
+        worker.terminate()
+        assert worker.wait(30) == 0
+
+
+@pytest.mark.parametrize(
+    "words, reason",
+    [
+        (["shop"], "MODULE:PEN"),
+        (["nowhere:pen"], "No module named 'nowhere'"),
+        (["shop:missing"], "missing"),
+        (["shop:not_a_pen"], "not a Bullpen"),
+        (["wrong:pen"], "wrong.py:1"),
+        (["shop:pen", "--queue", "other"], "no job type is declared for queue 'other'"),
+        (["nowhere:pen", "--processes", "2"], "No module named 'nowhere'"),
+        (["shop:pen", "--concurrency", "0"], "whole number"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_what_cannot_be_run_is_told_in_a_line(app: Folder, words: list[str], reason: str) -> None:
+    answer = app.bullpen("worker", *words)
+    assert answer.code == 2
+    (line,) = answer.err.splitlines()
+    assert reason in line
