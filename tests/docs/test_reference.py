@@ -12,14 +12,18 @@ import msgspec
 import pytest
 
 from bullpen import (
+    Bullpen,
     Context,
     CrashKind,
     CrashLimits,
+    DeadFilter,
     EventKind,
     FailureKind,
+    Hooks,
     JobOptions,
     Queue,
     RetryPolicy,
+    Severity,
     SqliteStore,
     State,
     Supervisor,
@@ -28,6 +32,7 @@ from bullpen import (
 )
 from bullpen.job.record import JobRecord, JobRef
 from bullpen.job.spec import JobSpec
+from bullpen.jobtypes.jobtype import JobTypeOptions
 from bullpen.stores.base import AddOutcome, Cancellation, WorkerState
 from bullpen.worker.reporting import StoreReporter
 from bullpen.worker.worker import Ended
@@ -66,7 +71,19 @@ def _defaults(kind: type) -> dict[str, object]:
 
 @pytest.mark.parametrize(
     "kind",
-    [JobOptions, WorkerOptions, RetryPolicy, CrashLimits, Queue, SqliteStore, Supervisor],
+    [
+        Bullpen,
+        JobTypeOptions,
+        Hooks,
+        DeadFilter,
+        JobOptions,
+        WorkerOptions,
+        RetryPolicy,
+        CrashLimits,
+        Queue,
+        SqliteStore,
+        Supervisor,
+    ],
     ids=lambda k: k.__name__,
 )
 def test_every_option_has_its_line(kind: type) -> None:
@@ -88,7 +105,9 @@ def test_every_event_has_its_line() -> None:
 
 
 @pytest.mark.parametrize(
-    "kind", [State, FailureKind, CrashKind, WorkerState, AddOutcome, Cancellation, Ended], ids=lambda k: k.__name__
+    "kind",
+    [State, FailureKind, CrashKind, WorkerState, AddOutcome, Cancellation, Ended, Severity],
+    ids=lambda k: k.__name__,
 )
 def test_every_word_has_its_line(kind: type[StrEnum]) -> None:
     """Each member of an enumeration that users see is explained."""
