@@ -27,7 +27,7 @@ servers: $(READY)  ## Find Redis, or install it
 	@$(BIN)/python scripts/servers.py
 
 dev: $(READY)  ## Run a demo on the embedded store and watch it
-	@$(BIN)/bullpen dev
+	@$(BIN)/python scripts/foreground.py $(BIN)/bullpen dev
 
 test: setup servers $(NODE_READY) check  ## Set everything up and run the whole suite
 	$(BIN)/python -m pytest -n 4 --dist loadgroup $(TESTS)
