@@ -50,8 +50,9 @@ from bullpen.sync import Sync, SyncJob
 from bullpen.worker.context import Context
 from bullpen.worker.handlers import in_process
 from bullpen.worker.options import RetryPolicy, WorkerOptions
+from bullpen.worker.supervised import Ended
 from bullpen.worker.supervisor import Supervisor
-from bullpen.worker.worker import Ended, Worker
+from bullpen.worker.worker import Worker
 
 __all__ = [
     "FROM_START",

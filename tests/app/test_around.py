@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -14,12 +15,16 @@ from bullpen import (
     FailureKind,
     Hooks,
     JobFailed,
+    JobRecord,
     Postpone,
     Severity,
     Unrecoverable,
+    Worker,
     WorkerOptions,
+    in_process,
 )
 from tests.app.conftest import StartWorker
+from tests.worker import in_other_process
 
 Call = Callable[[], Awaitable[Any]]
 
@@ -291,3 +296,29 @@ class _Seal:
 
     def decode(self, coded: bytes) -> bytes:
         return coded
+
+
+async def test_a_job_that_expires_at_its_claim_is_an_alert(pen: Bullpen, start_worker: StartWorker) -> None:
+    alerts: asyncio.Queue[Alert] = asyncio.Queue()
+    pen.on_alert(alerts.put_nowait)
+
+    @pen.job(queue="work", critical=True)
+    async def report(ctx: Context) -> None: ...
+
+    past = datetime.now(UTC) - timedelta(seconds=1)
+    job = await report.options(start_by=past).add()
+    start_worker()
+    alert = await asyncio.wait_for(alerts.get(), 30)
+    assert (alert.ref, alert.severity, alert.failure.kind) == (job.ref, Severity.HIGH, FailureKind.EXPIRED)
+
+
+async def test_a_job_whose_process_dies_too_often_is_an_alert(pen: Bullpen) -> None:
+    alerts: asyncio.Queue[JobRecord] = asyncio.Queue()
+    handlers = {"work": in_process(in_other_process.die)}
+    worker = Worker(pen.store, handlers, WorkerOptions(max_stalled=0), on_failed_unrun=alerts.put_nowait)
+    working = asyncio.create_task(worker.run())
+    job = await pen.queue("work").add("die")
+    failed = await asyncio.wait_for(alerts.get(), 30)
+    assert failed.ref == job.ref
+    worker.stop()
+    await working

@@ -35,7 +35,7 @@ from bullpen.job.spec import JobSpec
 from bullpen.jobtypes.jobtype import JobTypeOptions
 from bullpen.stores.base import AddOutcome, Cancellation, WorkerState
 from bullpen.worker.reporting import StoreReporter
-from bullpen.worker.worker import Ended
+from bullpen.worker.supervised import Ended
 from tests.docs.pages import REFERENCE, ROOT, rows, section
 
 _REQUIRED = "required"

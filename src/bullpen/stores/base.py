@@ -90,6 +90,8 @@ class Claimed(msgspec.Struct, frozen=True):
 class Exchanged(msgspec.Struct, frozen=True):
     settled: tuple[SettleOutcome, ...] = ()
     claimed: Claimed = Claimed()
+    failed: tuple[JobRef, ...] = ()
+    """Jobs that this trip failed for good by itself: past their start-by time, or handed back once too often."""
 
 
 class Renewal(StrEnum):
@@ -117,7 +119,7 @@ class Rescued(msgspec.Struct, frozen=True):
     recovered: tuple[JobRef, ...] = ()
     """Back to waiting."""
     failed: tuple[JobRef, ...] = ()
-    """Stalled more often than allowed."""
+    """Stalled more often than allowed, asked to stop before, or past their start-by time."""
 
 
 class Counts(msgspec.Struct, frozen=True, kw_only=True):

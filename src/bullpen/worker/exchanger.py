@@ -18,7 +18,7 @@ import secrets
 from collections.abc import Callable, Mapping
 
 from bullpen.errors import StoreCorrupt, StoreError, StoreTooNew
-from bullpen.job.record import ClaimedJob
+from bullpen.job.record import ClaimedJob, JobRef
 from bullpen.job.verdicts import Settlement, Verdict
 from bullpen.stores.base import Exchanged, SettleOutcome, Store
 from bullpen.worker.options import WorkerOptions
@@ -41,12 +41,14 @@ class Exchanger:
         options: WorkerOptions,
         book: LeaseBook,
         start: Callable[[ClaimedJob], None],
+        on_failed: Callable[[JobRef], None],
     ) -> None:
         self._store = store
         self._worker = worker
         self._lease_ms = options.lease_ms
         self._book = book
         self._start = start
+        self._on_failed = on_failed
         self._free = dict(slots)
         self._verdicts: list[Settlement] = []
         self._requests = (f"{worker}-{secrets.token_hex(4)}-{n}" for n in itertools.count(1))
@@ -106,6 +108,8 @@ class Exchanger:
             answer = await self._exchange(settlements, wants)
             self._strike_settled(settlements, answer)
             self._take_in(wants, answer)
+            for ref in answer.failed:
+                self._on_failed(ref)
 
     async def _something_to_carry(self) -> bool:
         """Wait for verdicts or hunger; False when all is done."""

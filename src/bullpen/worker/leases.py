@@ -87,6 +87,11 @@ class LeaseKeeper:
         if self._loop is not None and self._beat_now is not None:
             self._loop.call_soon_threadsafe(self._beat_now.set)
 
+    def tell_failed(self, ref: JobRef) -> None:
+        """Look at a job that failed under no handler's eyes, and pass it on."""
+        if self._loop is not None:
+            asyncio.run_coroutine_threadsafe(self._tell_failed(ref), self._loop)
+
     def stop(self) -> None:
         """End the thread, with a last beat. Blocks: not for the event loop."""
         if self._loop is not None and self._stopping is not None and self._thread.is_alive():

@@ -5,9 +5,8 @@ import logging
 import os
 import sys
 
-from bullpen.worker.supervised import EXIT_REPLACE
+from bullpen.worker.supervised import EXIT_REPLACE, Ended
 from bullpen.worker.supervisor import make_worker_from
-from bullpen.worker.worker import Ended
 
 
 async def _main(factory: str) -> int:

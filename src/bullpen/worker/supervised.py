@@ -3,6 +3,7 @@
 import os
 import secrets
 import socket
+from enum import StrEnum
 
 SUPERVISED = "BULLPEN_SUPERVISED"
 """Set in processes that a supervisor replaces when they end."""
@@ -15,3 +16,10 @@ EXIT_REPLACE = 75
 def own_name() -> str:
     """The name that a supervisor gave this process's worker; else one that no other has."""
     return os.environ.get(NAME) or f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
+
+
+class Ended(StrEnum):
+    """Why `run` returned."""
+
+    STOPPED = "stopped"
+    RECYCLED = "recycled"

@@ -15,7 +15,7 @@ import signal
 import socket
 import sys
 
-from bullpen.errors import BadHandler, BadOption, StoreError
+from bullpen.errors import BadHandler, BadOption, BullpenError
 from bullpen.job.record import CrashKind
 from bullpen.worker.handlers import find_function
 from bullpen.worker.oom import OomWatch
@@ -137,8 +137,10 @@ class Supervisor:
         kind = CrashKind.OUT_OF_MEMORY if code == -signal.SIGKILL and self._oom.happened() else CrashKind.KILLED
         logger.error("worker %s ended unasked (code %s): %s", name, code, kind)
         try:
-            await self._store.report_crash(name, kind, limits=self._limits)
-        except StoreError as error:
+            rescued = await self._store.report_crash(name, kind, limits=self._limits)
+            for ref in rescued.failed:
+                self._sample.on_failed_unrun(await self._store.job(ref))
+        except BullpenError as error:
             logger.warning("could not report that; its leases will run out: %s", error)
 
     async def _pause(self, pause_s: float) -> None:

@@ -10,13 +10,12 @@ import logging
 import os
 import socket
 from collections.abc import Callable
-from enum import StrEnum
 
 import msgspec
 
 from bullpen.clock import SYSTEM_CLOCK, Clock
 from bullpen.errors import StoreError
-from bullpen.job.record import ClaimedJob, CrashKind, JobRecord
+from bullpen.job.record import ClaimedJob, CrashKind, JobRecord, JobRef
 from bullpen.job.verdicts import Failed, Released, Settlement, Verdict
 from bullpen.stores.base import Store, WorkerInfo, WorkerState
 from bullpen.worker.exchanger import Exchanger
@@ -26,7 +25,7 @@ from bullpen.worker.leases import LeaseKeeper
 from bullpen.worker.options import WorkerOptions, seconds
 from bullpen.worker.running import LeaseBook, Run, Stop, StopCause
 from bullpen.worker.signals import listening
-from bullpen.worker.supervised import EXIT_REPLACE, SUPERVISED, own_name
+from bullpen.worker.supervised import EXIT_REPLACE, SUPERVISED, Ended, own_name
 from bullpen.worker.watchdog import Pulse
 
 logger = logging.getLogger("bullpen.worker")
@@ -35,13 +34,6 @@ _GIVE_WAY_S = 2.0
 _DEADLINE_EVERY_S = 0.05
 _LAST_TRIPS_S = 10.0
 """How long the last verdicts may take to reach a store that is away."""
-
-
-class Ended(StrEnum):
-    """Why `run` returned."""
-
-    STOPPED = "stopped"
-    RECYCLED = "recycled"
 
 
 class Worker:
@@ -64,7 +56,7 @@ class Worker:
         self.store = store
         self.name = self.options.name or own_name()
         self._clock = clock
-        self._on_failed_unrun = on_failed_unrun or (lambda _: None)
+        self.on_failed_unrun = on_failed_unrun or (lambda _: None)
         self._registry = Registry(handlers)
         self._slots = {queue: self.options.slots(queue) for queue in self._registry.queues}
         self._book = LeaseBook()
@@ -76,7 +68,9 @@ class Worker:
         self._grace_s = seconds(self.options.grace)
         self._store = store.another()
         self._executor = Executor(self._store, self._registry, self.options, self._clock)
-        self._exchanger = Exchanger(self._store, self._slots, self.name, self.options, self._book, self._start)
+        self._exchanger = Exchanger(
+            self._store, self._slots, self.name, self.options, self._book, self._start, self._failed_on_a_trip
+        )
         self._leases: LeaseKeeper | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._told_to_stop = asyncio.Event()
@@ -211,7 +205,7 @@ class Worker:
         if not isinstance(run, Run):
             self._exchanger.send(claimed, run)
             if isinstance(run, Failed):
-                self._on_failed_unrun(msgspec.structs.replace(claimed.job, failure=run.failure))
+                self.on_failed_unrun(msgspec.structs.replace(claimed.job, failure=run.failure))
             return
         self._book.enter(run)
         self._running.add(run)
@@ -231,6 +225,10 @@ class Worker:
             self._recycle(f"{self._finished} jobs done")
         if self._state == WorkerState.DRAINING and not self._unfinished():
             self._all_quiet.set()
+
+    def _failed_on_a_trip(self, ref: JobRef) -> None:
+        assert self._leases is not None
+        self._leases.tell_failed(ref)
 
     def _recycle(self, why: str) -> None:
         if not self._told_to_stop.is_set():
@@ -276,7 +274,7 @@ class Worker:
             self.recycle(f"job {run.job.ref} does not give way")
 
     def failed_unrun(self, job: JobRecord) -> None:
-        self._call(lambda: self._on_failed_unrun(job))
+        self._call(lambda: self.on_failed_unrun(job))
 
     def replace_process(self) -> bool:
         if not os.environ.get(SUPERVISED):

@@ -35,7 +35,7 @@ def read_added(answer: Sequence[Sequence[bytes]]) -> list[Added]:
 
 
 def read_exchanged(answer: Sequence[Any], keys: Keys) -> Exchanged:
-    settled, due_ms, claimed = answer
+    settled, due_ms, claimed, failed = answer
     return Exchanged(
         tuple(SettleOutcome(word.decode()) for word in settled),
         Claimed(
@@ -45,6 +45,7 @@ def read_exchanged(answer: Sequence[Any], keys: Keys) -> Exchanged:
             ),
             due_ms if isinstance(due_ms, int) else None,
         ),
+        tuple(JobRef(keys.queue_of(base), job_id.decode()) for base, job_id in failed),
     )
 
 

@@ -5,12 +5,12 @@ from collections.abc import Mapping
 import msgspec
 
 from bullpen.job.events import Event, EventKind
-from bullpen.job.record import ClaimedJob, Failure, FailureKind, JobRecord, Lease
+from bullpen.job.record import ClaimedJob, JobRecord, Lease
 from bullpen.job.state import State
 from bullpen.stores.base import Claimed
 from bullpen.stores.sqlite.rows import COLUMNS, record_from
 from bullpen.stores.sqlite.schema import ACTIVE, DELAYED, READY
-from bullpen.stores.sqlite.settling import end_unstarted
+from bullpen.stores.sqlite.settling import expire
 from bullpen.stores.sqlite.tokens import ClaimToken, lease_token
 from bullpen.stores.sqlite.transaction import Row, Transaction, as_list, counter_of
 
@@ -91,7 +91,7 @@ def _take(tx: Transaction, queue: int, name: str, slots: int, claimant: Claimant
             break
         late = [row[0] for row in rows if row[-1] is not None and row[-1] < tx.now_ms]
         for key in late:
-            end_unstarted(tx, key, Failure("not started in time", FailureKind.EXPIRED))
+            expire(tx, key)
         expired += len(late)
         jobs = {row[0]: record_from(row[:-1], name) for row in rows if row[0] not in late}
         taken += _activate(tx, queue, jobs, claimant)

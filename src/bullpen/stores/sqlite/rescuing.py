@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from bullpen.job.record import CrashKind, CrashLimits, Failure, FailureKind, JobRef
+from bullpen.job.record import CrashKind, CrashLimits, JobRef
 from bullpen.stores.base import Rescued
 from bullpen.stores.sqlite.presence import DeadProcess
 from bullpen.stores.sqlite.requests import expect_no_claim, recall_claim
 from bullpen.stores.sqlite.schema import ACTIVE, DELAYED, READY
-from bullpen.stores.sqlite.settling import end_unstarted, look_up, release
+from bullpen.stores.sqlite.settling import expire, look_up, release
 from bullpen.stores.sqlite.tokens import ClaimToken
 from bullpen.stores.sqlite.transaction import Row, Transaction
 
@@ -56,10 +56,10 @@ class _Sweep:
         self._tx = tx
         self._limits = limits
         self._recovered: list[JobRef] = []
-        self._failed: list[JobRef] = []
+        tx.failed.clear()
 
     def rescued(self) -> Rescued:
-        return Rescued(tuple(self._recovered), tuple(self._failed))
+        return Rescued(tuple(self._recovered), tuple(self._tx.failed))
 
     def take_over(self, dead: DeadProcess) -> None:
         """Take back what a dead process held; what never reached it was never started."""
@@ -88,11 +88,14 @@ class _Sweep:
             (self._tx.now_ms, queue, _AT_ONCE),
         ).fetchall()
         for (key,) in rows:
-            end_unstarted(self._tx, key, Failure("not started in time", FailureKind.EXPIRED))
+            expire(self._tx, key)
 
     def take_back(self, key: int, crash: CrashKind | None) -> None:
         job = look_up(self._tx, key)
         assert job is not None
         waits_again = release(self._tx, job, crash, self._limits)
         ref = JobRef(self._tx.queue_name(job.queue), job.id)
-        (self._recovered if waits_again else self._failed).append(ref)
+        if waits_again:
+            self._recovered.append(ref)
+        elif job.cancelling is not None:
+            self._tx.failed.append(ref)

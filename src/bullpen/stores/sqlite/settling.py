@@ -6,7 +6,7 @@ from typing import assert_never
 import msgspec
 
 from bullpen.job.events import Event, EventKind
-from bullpen.job.record import CrashKind, CrashLimits, Failure, FailureKind, stalls_in
+from bullpen.job.record import CrashKind, CrashLimits, Failure, FailureKind, JobRef, stalls_in
 from bullpen.job.spec import JobSpec, Keep
 from bullpen.job.state import State
 from bullpen.job.verdicts import Cancelled, Completed, Failed, Postponed, Released, Retry, Settlement
@@ -187,6 +187,7 @@ def release(tx: Transaction, job: Held, crash: CrashKind | None, limits: CrashLi
     if limits is not None and limits.exceeded_by(crashes):
         reason = f"lost its worker {stalls_in(crashes)} times (last: {crash})"
         finish_failed(tx, job, Failure(reason, FailureKind.STALLED), attempts=0)
+        tx.failed.append(JobRef(tx.queue_name(job.queue), job.id))
         return False
     _to_line(tx, job, head=True, attempts=0)
     return True
@@ -245,12 +246,19 @@ def _end_as_asked(tx: Transaction, job: Held, reason: str) -> None:
     finish_failed(tx, job, cancelled(reason), attempts=0)
 
 
-def end_unstarted(tx: Transaction, key: int, failure: Failure) -> None:
+def expire(tx: Transaction, key: int) -> None:
+    """End a job that is past its start-by time."""
+    job = end_unstarted(tx, key, Failure("not started in time", FailureKind.EXPIRED))
+    tx.failed.append(JobRef(tx.queue_name(job.queue), job.id))
+
+
+def end_unstarted(tx: Transaction, key: int, failure: Failure) -> Held:
     """End a job that nobody runs: it expired, or was cancelled while it waited."""
     job = look_up(tx, key)
     assert job is not None
     assert job.state != ACTIVE
     finish_failed(tx, job, failure, attempts=0)
+    return job
 
 
 def _note_failure(tx: Transaction, job: Held, failure: Failure) -> None:

@@ -104,10 +104,11 @@ class SqliteStore:
         claimant = claiming.Claimant(worker, lease_ms, token)
 
         def exchange(tx: Transaction, *, may_claim: bool) -> Exchanged:
+            tx.failed.clear()
             settled = settling.settle(tx, settlements) if settlements else []
             claimed = claiming.claim(tx, wants, claimant) if wants and may_claim else Claimed()
             _tell_if_drained(tx, settlements, settled, claimed)
-            return Exchanged(tuple(settled), claimed)
+            return Exchanged(tuple(settled), claimed, tuple(tx.failed))
 
         answer = await self._write(
             lambda tx: answer_exchange(tx, request, lease_ms, token.text, lambda may: exchange(tx, may_claim=may))

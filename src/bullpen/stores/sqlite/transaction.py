@@ -78,6 +78,8 @@ class Transaction:
         self._next_number: int | None = None
         self._listed: set[int] = set()
         self._when_committed: list[Callable[[], None]] = []
+        self.failed: list[JobRef] = []
+        """Jobs that the verb at work failed by itself; whoever reports them empties it first."""
 
     # ── queues ───────────────────────────────────────────────────────────────────────────
 

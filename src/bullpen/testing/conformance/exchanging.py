@@ -1,7 +1,7 @@
 """Promises of `exchange`: settle these and claim those, in one atomic trip."""
 
 from bullpen.errors import BullpenError
-from bullpen.job.record import Lease
+from bullpen.job.record import CrashKind, CrashLimits, Lease
 from bullpen.job.spec import JobSpec, NewJob
 from bullpen.job.state import State
 from bullpen.job.verdicts import Completed, Failed, Postponed, Released, Retry, Settlement
@@ -74,6 +74,19 @@ async def test_an_exchange_of_nothing_does_nothing(store: Store) -> None:
     await add_one(store)
     assert await _exchange(store, [], {}) == Exchanged()
     assert await store.counts(MAIL) == Counts(waiting=1)
+
+
+async def test_an_exchange_names_what_it_failed_by_itself(harness: Harness, store: Store) -> None:
+    """A job that expired instead of being claimed, and one that was handed back once too often, are named."""
+    crashing = await add_one(store)
+    claimed = await claim_one(store)
+    late = await add_one(store, spec=JobSpec(start_by_ms=harness.clock.now_ms() + 10))
+    await harness.advance(11)
+    released = Released(CrashKind.KILLED, CrashLimits(killed=0))
+    answer = await _exchange(store, [Settlement(claimed.lease, released)], {MAIL: 5})
+    assert set(answer.failed) == {crashing, late}
+    assert (answer.settled, answer.claimed.jobs) == ((SettleOutcome.SETTLED,), ())
+    assert [await state_of(store, ref) for ref in (crashing, late)] == [State.FAILED, State.FAILED]
 
 
 async def test_an_exchange_is_whole_after_a_crash(harness: Harness, store: Store) -> None:

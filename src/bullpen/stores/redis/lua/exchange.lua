@@ -3,20 +3,21 @@
   ARGV 1 msgpack {now, memory_ms, queues = {{base, remembered_ids}, …}, settlements = {{queue, id, token,
          verdict, …}, …}, wants = {{queue, count}, …}, lease = {token, worker, ms}}; `queue` counts from 1
   The same request again gets the first answer, with those of its jobs that are still held under it.
-  Returns {{"settled" | "lease-lost", …}, next due ms or "", {{base, id, token, epoch, record fields}, …}}
+  Returns {{"settled" | "lease-lost", …}, next due ms or "", {{base, id, token, epoch, record fields}, …},
+           {{base, id}, …} of jobs that failed here for good}
   Emits completed, failed, retries-exhausted, waiting, delayed, added, active, drained and what add emits ]]
 local memory_key, asked = KEYS[1], cmsgpack.unpack(ARGV[1])
 
 local lease = { token = asked.lease.token, worker = asked.lease.worker, ms = asked.lease.ms, given = 0 }
 
-local function answer(memory, fields_of)
+local function answer(memory, fields_of, failed)
   local claimed = {}
   for place, job in ipairs(memory.claimed) do
     local token = lease_token(memory.token, place)
     local fields = fields_of(job, token)
     if #fields > 0 then claimed[#claimed + 1] = { job.base, job.id, token, job.epoch, fields } end
   end
-  return { memory.settled, memory.due or "", claimed }
+  return { memory.settled, memory.due or "", claimed, failed }
 end
 
 local remembered = recall(memory_key)
@@ -24,7 +25,7 @@ if remembered and remembered.settled then
   return answer(remembered, function(job, token)
     local is_ours = is_held(open_queue(job.base), job.id, token, job.epoch)
     return is_ours and redis.call("HGETALL", job.base .. job.id) or {}
-  end)
+  end, {})
 end
 
 local queues = open_queues(asked.queues)
@@ -46,4 +47,8 @@ end
 announce(queues)
 report_drained(queues)
 remember(memory_key, memory, asked.memory_ms)
-return answer(memory, function(job) return fields[job] end)
+local failed = {}
+for _, queue in ipairs(queues) do
+  for _, id in ipairs(queue.failed_here) do failed[#failed + 1] = { queue.base, id } end
+end
+return answer(memory, function(job) return fields[job] end, failed)

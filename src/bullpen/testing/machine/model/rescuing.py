@@ -18,11 +18,12 @@ class Rescuing(Working):
                 crashed.append((job, CrashKind.KILLED))
             elif job.ref.queue in queues and job.lease_until_ms < self.now_ms:
                 crashed.append((job, CrashKind.LOST_HEARTBEAT))
-        answer = self._take_back(crashed, limits)
+        recovered, failed = self._take_back(crashed, limits)
         for job in [job for queue in queues for job in self.line(queue, *READY, State.DELAYED)]:
             if self._is_late(job):
                 self._expire(job)
-        return answer
+                failed.add(job.ref)
+        return recovered, failed
 
     def report_crash(self, worker: str, kind: CrashKind, *, limits: CrashLimits) -> tuple[set[JobRef], set[JobRef]]:
         held = [job for job in self.line(None, State.ACTIVE) if job.record.worker == worker]

@@ -21,6 +21,7 @@ local function open_queue(base, remembered_ids)
     stalled = base .. KEY.stalled,
     limiter = base .. KEY.limiter,
     unstalled = {}, -- ids that left `active`
+    failed_here = {}, -- ids of jobs that the script failed by itself
     trims = {}, -- retention rules to apply once the batch is through
   }
 end

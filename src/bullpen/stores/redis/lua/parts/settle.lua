@@ -69,6 +69,7 @@ function carry_out.released(queue, id, job, settlement, now)
   if limits then
     local too_often, total = has_crashed_too_often(queue, id, limits)
     if too_often then
+      queue.failed_here[#queue.failed_here + 1] = id
       local message = string.format("lost its worker %d times (last: %s)", total, crash)
       local failure = { message = message, details = '{"kind":"stalled"}' }
       finish(queue, id, job, {

@@ -47,6 +47,7 @@ local function pop(queue)
 end
 
 local function expire(queue, id, now)
+  queue.failed_here[#queue.failed_here + 1] = id
   local job = read_job(queue, id)
   local failure = { message = "not started in time", details = '{"kind":"expired"}' }
   finish(queue, id, job, {
