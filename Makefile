@@ -45,8 +45,8 @@ promises: setup  ## Write the table of promises from the conformance tests
 bench: setup  ## Measure Bullpen beside its peers (QUICK=1 for a short run)
 	$(BIN)/python -m benchmarks.run $(if $(QUICK),--quick)
 
-soak: setup servers  ## The long chaos runs: ten minutes of kills (SOAK_SECONDS=600)
-	SOAK_SECONDS=$${SOAK_SECONDS:-600} $(BIN)/python -m pytest -m soak -s --timeout 3600 tests/chaos
+soak: setup servers  ## The long runs: ten minutes of kills (SOAK_SECONDS=600), an outage
+	SOAK_SECONDS=$${SOAK_SECONDS:-600} $(BIN)/python -m pytest -m soak -s --timeout 3600 tests
 
 clean:  ## Remove everything that was made
 	rm -rf $(VENV) tests/interop/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis
