@@ -154,11 +154,6 @@ async def test_an_application_buffers_the_adds_of_its_types(tmp_path: Path) -> N
     store.is_away = False
     worker = pen.worker()
     working = asyncio.create_task(worker.run())
-    async with asyncio.timeout(30):
-        while not store._opened:
-            await asyncio.sleep(0.01)
-        while "default" not in await store.queues():
-            await asyncio.sleep(0.01)
     assert [await one.result(timeout=20) for one in (job, other)] == [7, 8]
     worker.stop_now()
     await working

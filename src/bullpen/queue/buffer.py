@@ -42,6 +42,7 @@ class Buffer:
         self._held: collections.deque[NewJob] = collections.deque()
         self._refused = 0
         self._sender: asyncio.Task[None] | None = None
+        self._moved = asyncio.Event()
         self._owner = os.getpid()
         # Before anything that may close us at exit, so that the report comes after it.
         atexit.register(self._report_loss)
@@ -63,6 +64,13 @@ class Buffer:
             except StoreUnavailable as error:
                 logger.warning("the store is away, adds wait here: %s", error)
         return self._hold(named)
+
+    async def until_added(self, job_id: str) -> None:
+        """Wait until this job waits here no more."""
+        while any(job.id == job_id for job in self._held):
+            self._keep_sending()
+            self._moved.clear()
+            await self._moved.wait()
 
     def _hold(self, jobs: Sequence[NewJob]) -> list[Added]:
         if len(self._held) + len(jobs) > self.limit:
@@ -114,6 +122,7 @@ class Buffer:
             logger.error("job %s of queue %s is refused and lost: %s", trip[0].id, trip[0].queue, error)  # noqa: TRY400
         for _ in trip:
             self._held.popleft()
+        self._moved.set()
 
     async def close(self, within_s: float = 5) -> None:
         """Send what is held; BufferLost says how many could not be."""

@@ -1,11 +1,13 @@
 """A job as its producer holds it."""
 
+import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from bullpen.errors import BadOption, JobFailed
+from bullpen.errors import BadOption, JobFailed, ResultTimeout
 from bullpen.job.options import MAX_PRIORITY, Duration, to_ms
 from bullpen.job.record import Failure, JobRecord, JobRef
+from bullpen.queue.buffer import Buffer
 from bullpen.queue.payload import from_bytes, to_bytes
 from bullpen.stores.base import AddOutcome, Cancellation
 
@@ -54,10 +56,21 @@ class Job(Generic[R]):
         JobMissing if it was removed and the log has no trace of it.
         """
         seconds = None if timeout is None else to_ms("timeout", timeout) / 1000
-        outcome = await self._queue.results.of(self.id, seconds)
+        try:
+            async with asyncio.timeout(seconds):
+                await self._added()
+                outcome = await self._queue.results.of(self.id)
+        except TimeoutError:
+            raise ResultTimeout(f"job {self.id!r} of queue {self.ref.queue!r} did not end within {seconds} s") from None
         if isinstance(outcome, Failure):
             raise JobFailed(f"job {self.id!r} of queue {self.ref.queue!r} failed: {outcome.message}", outcome)
         return self._read_result(from_bytes(outcome, what="result", codec=self._queue.codec))
+
+    async def _added(self) -> None:
+        """Wait for a job that the producer's buffer holds while the store is away."""
+        producer = self._queue.producer
+        if self.outcome == AddOutcome.BUFFERED and isinstance(producer, Buffer):
+            await producer.until_added(self.id)
 
     def reading(self, read_result: Callable[[Any], T]) -> "Job[T]":
         """The same job, whose result is read in this way."""

@@ -8,7 +8,7 @@ already, in the log.
 import asyncio
 from collections import defaultdict
 
-from bullpen.errors import JobMissing, ResultTimeout
+from bullpen.errors import JobMissing
 from bullpen.job.events import Event, EventKind
 from bullpen.job.record import Failure, JobRef
 from bullpen.job.state import State
@@ -36,17 +36,15 @@ class Results:
     def is_on_this_loop(self) -> bool:
         return self._loop is asyncio.get_running_loop()
 
-    async def of(self, job_id: str, timeout_s: float | None) -> Outcome:
+    async def of(self, job_id: str) -> Outcome:
+        """The outcome, however long it takes."""
         future: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         self._waiting[job_id].add(future)
         try:
-            async with asyncio.timeout(timeout_s):
-                await self._start_listening()
-                if not future.done() and (known := await self._already(job_id)) is not None:
-                    return known
-                return await future
-        except TimeoutError:
-            raise ResultTimeout(f"job {job_id!r} of queue {self._queue!r} did not end within {timeout_s} s") from None
+            await self._start_listening()
+            if not future.done() and (known := await self._already(job_id)) is not None:
+                return known
+            return await future
         finally:
             self._waiting[job_id].discard(future)
             if not self._waiting[job_id]:
