@@ -12,10 +12,11 @@ DEFAULT_STORE = "sqlite:.bullpen/queue.db"
 
 
 def store_from(address: str | None = None) -> Store:
-    """The store at an address: `sqlite:PATH` (or a path that ends in .db), `redis://…`.
+    """The store at an address: `sqlite:PATH` (or a path that ends in .db), `redis://HOST` and its kin.
 
     Without one, `BULLPEN_STORE` says where; without that it is a file in `./.bullpen/`.
     `sqlite:PATH?sync=normal` gives up the last moments at a power loss for speed.
+    `docs/reference/settings.md` has all forms of an address.
     """
     address = address or os.environ.get(STORE) or DEFAULT_STORE
     scheme, colon, rest = address.partition(":")
@@ -24,12 +25,17 @@ def store_from(address: str | None = None) -> Store:
     match scheme:
         case "sqlite":
             return _sqlite(address, rest)
-        case "redis" | "rediss" | "unix":
+        case "redis" | "rediss" | "unix" | "redis+sentinel" | "rediss+sentinel" | "redis+cluster" | "rediss+cluster":
             from bullpen.stores.redis import RedisStore
 
             return RedisStore(address)
         case _:
-            raise BadOption(f"{STORE}: {address!r} is no store; use sqlite:PATH or redis://HOST")
+            # Not quoted: what is no address of ours may still have a password in it.
+            raise BadOption(f"{STORE}: {_kind(scheme, colon)} is no store; use sqlite:PATH or redis://HOST")
+
+
+def _kind(scheme: str, colon: str) -> str:
+    return f"'{scheme}:'" if colon and scheme.replace("+", "").isalnum() else "this"
 
 
 def _sqlite(address: str, rest: str) -> SqliteStore:

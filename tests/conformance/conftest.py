@@ -1,6 +1,6 @@
 """Every promise of the contract, on every store."""
 
-from collections.abc import AsyncIterator, Generator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -31,16 +31,3 @@ async def harness(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterat
 @pytest.fixture
 async def store(harness: Harness) -> Store:
     return await harness.open()
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
-    """The Redis store does not have all verbs yet: a promise that needs one of those waits for it, visibly."""
-    try:
-        return (yield)
-    except NotImplementedError as missing:
-        pytest.skip(f"not on this store yet: {missing}")
-    except BaseExceptionGroup as group:
-        if group.subgroup(NotImplementedError) is None:
-            raise
-        pytest.skip(f"not on this store yet: {group.exceptions[0]}")

@@ -1,6 +1,8 @@
 """Every store against the model of what it promises: random walks through all verbs, with crashes."""
 
+import atexit
 import contextlib
+import functools
 import os
 import tempfile
 from collections.abc import Iterator
@@ -11,6 +13,8 @@ from hypothesis import HealthCheck, settings
 
 from bullpen.testing.harness import Harness
 from bullpen.testing.machine import store_machine
+from tests.support.redis_harness import RedisHarness
+from tests.support.redis_server import running_redis
 from tests.support.sqlite_harness import SqliteHarness
 
 pytestmark = pytest.mark.timeout(900)
@@ -25,8 +29,23 @@ def sqlite_place() -> Iterator[Harness]:
         yield SqliteHarness(Path(folder))
 
 
-TestSqlite = store_machine(sqlite_place).TestCase
-TestSqlite.settings = settings(
+@contextlib.contextmanager
+def redis_place() -> Iterator[Harness]:
+    """A prefix of its own on the server that all walks share."""
+    harness = RedisHarness(_redis_url())
+    yield harness
+    harness.clear()
+
+
+@functools.cache
+def _redis_url() -> str:
+    """Started at the first walk; it ends with the process."""
+    running = contextlib.ExitStack()
+    atexit.register(running.close)
+    return running.enter_context(running_redis()).url
+
+
+_WALKS = settings(
     max_examples=200,
     stateful_step_count=50,
     deadline=None,
@@ -34,3 +53,8 @@ TestSqlite.settings = settings(
     derandomize="CI" in os.environ,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )
+
+TestSqlite = store_machine(sqlite_place).TestCase
+TestSqlite.settings = _WALKS
+TestRedis = store_machine(redis_place).TestCase
+TestRedis.settings = _WALKS

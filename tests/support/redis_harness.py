@@ -1,8 +1,10 @@
 """The conformance kit's harness for the Redis store: one prefix of a running server."""
 
+import functools
 import uuid
 from collections import Counter, defaultdict
 
+import redis
 import redis.asyncio
 
 from bullpen.clock import Clock
@@ -22,6 +24,21 @@ def fresh_prefix() -> str:
     return f"test-{uuid.uuid4().hex[:12]}"
 
 
+_PASS_TIME = """
+for _, key in ipairs(redis.call("KEYS", ARGV[1])) do
+  local left = redis.call("PTTL", key)
+  if left >= 0 and left <= tonumber(ARGV[2]) then
+    redis.call("DEL", key)
+  elseif left >= 0 then
+    redis.call("PEXPIRE", key, left - tonumber(ARGV[2]))
+  end
+  -- A sleeper wakes by the server's time; one whose job is due by ours needs a marker.
+  local base = string.match(key, "^([^:]+:[^:]+:)delayed$")
+  if base then redis.call("ZADD", base .. "marker", 0, "0") end
+end
+"""
+
+
 class RedisHarness:
     """`clock` may be the system's, where a test needs Node on the same queue."""
 
@@ -29,8 +46,13 @@ class RedisHarness:
         self.url = url
         self.prefix = fresh_prefix()
         self.clock: Clock = clock or ManualClock()
-        self.raw = redis.asyncio.Redis.from_url(url, decode_responses=True)
+        self._at_once = redis.Redis.from_url(url, decode_responses=True)
         self._stores: list[RedisStore] = []
+
+    @functools.cached_property
+    def raw(self) -> "redis.asyncio.Redis":
+        """The server itself, for tests that look at keys."""
+        return redis.asyncio.Redis.from_url(self.url, decode_responses=True)
 
     async def open(self) -> RedisStore:
         return await self.open_at(self.url)
@@ -45,19 +67,7 @@ class RedisHarness:
     async def advance(self, ms: int) -> None:
         assert isinstance(self.clock, ManualClock)
         self.clock.advance(ms)
-        for key in await self.keys():
-            left_ms = await self.raw.pttl(key)
-            if 0 <= left_ms <= ms:
-                await self.raw.delete(key)
-            elif left_ms > ms:
-                await self.raw.pexpire(key, left_ms - ms)
-        await self._wake_sleepers()
-
-    async def _wake_sleepers(self) -> None:
-        """A sleeper wakes by the server's time; one whose job is due by ours needs a marker."""
-        for key in await self.keys():
-            if key.endswith(":delayed") and key.count(":") == 2:
-                await self.raw.zadd(key.removesuffix("delayed") + "marker", {"0": 0})
+        self._at_once.eval(_PASS_TIME, 0, f"{self.prefix}:*", str(ms))
 
     async def crash(self, store: Store) -> None:
         assert isinstance(store, RedisStore)
@@ -75,7 +85,7 @@ class RedisHarness:
             if not queue:
                 continue
             if rest in _PLACES:
-                places[queue].update(await self._members(key, rest))
+                places[queue].update(self._members(key, rest))
             elif rest.endswith(":lock"):
                 locks[queue].add(rest.removesuffix(":lock"))
             elif rest not in _SETTINGS and not rest.startswith(("de:", "dn:", "repeat", "metrics:")):
@@ -83,18 +93,26 @@ class RedisHarness:
                 jobs[queue].add(owner if part in _JOB_PARTS else rest)
         for queue in jobs.keys() | places.keys():
             assert places[queue] == Counter(jobs[queue]), f"jobs and places of {queue}"
-            active = set(await self.raw.lrange(f"{self.prefix}:{queue}:active", 0, -1))
+            active = set(self._members(f"{self.prefix}:{queue}:active", "active"))
             assert locks[queue] <= active, f"locks without active jobs in {queue}"
 
-    async def _members(self, key: str, place: str) -> list[str]:
-        if place in _LISTS:
-            return [str(member) for member in await self.raw.lrange(key, 0, -1)]
-        return [str(member) for member in await self.raw.zrange(key, 0, -1)]
+    def _members(self, key: str, place: str) -> list[str]:
+        found = self._at_once.lrange(key, 0, -1) if place in _LISTS else self._at_once.zrange(key, 0, -1)
+        assert isinstance(found, list)
+        return [str(member) for member in found]
 
     async def keys(self) -> list[str]:
-        return [str(key) async for key in self.raw.scan_iter(f"{self.prefix}:*", count=1000)]
+        return [str(key) for key in self._at_once.scan_iter(f"{self.prefix}:*", count=1000)]
 
     async def close(self) -> None:
         for store in self._stores:
             await store.close()
-        await self.raw.aclose()
+        if "raw" in self.__dict__:
+            await self.raw.aclose()
+        self._at_once.close()
+
+    def clear(self) -> None:
+        """Remove all that it kept, and nothing else of the server."""
+        for key in self._at_once.scan_iter(f"{self.prefix}:*", count=1000):
+            self._at_once.delete(key)
+        self._at_once.close()

@@ -1,14 +1,16 @@
 """`bullpen doctor`: what is wrong, and what to do about it."""
 
 import argparse
+import logging
 
-from bullpen.cli.findings import Finding, about_file, about_python, about_queue, about_workers
+from bullpen.cli.findings import about_file, about_python, about_queue, about_workers
 from bullpen.cli.showing import Show
 from bullpen.cli.tables import Style, clean, clip
 from bullpen.cli.verb import NO, OK, UNREACHABLE, Verb, no_arguments, require_file
 from bullpen.errors import StoreError, StoreUnavailable
 from bullpen.settings import store_from
 from bullpen.stores.base import Store
+from bullpen.stores.finding import Finding
 from bullpen.stores.sqlite import SqliteStore
 from bullpen.stores.sqlite.diagnosing import diagnose
 
@@ -22,6 +24,7 @@ _EXAMPLES = """
 
 
 async def run(args: argparse.Namespace, show: Show) -> int:
+    logging.getLogger("bullpen").addHandler(logging.NullHandler())  # what a store would log is told here
     store = store_from(args.store)
     code = OK
     found = [about_python()]
@@ -49,6 +52,10 @@ async def _examine(store: Store, show: Show) -> list[Finding]:
             found += about_file(await diagnose(store))
         if any(finding.level == "bad" for finding in found):
             return found  # what is damaged is not opened for writing
+    elif store.facts.name == "redis":
+        found += await _examine_server(store)
+        if any(finding.check == "server" and finding.level == "bad" for finding in found):
+            return found  # it would be refused
     await store.open()
     try:
         found.append(Finding("ok", "store", f"{store.facts.name}: opened and answers"))
@@ -58,15 +65,20 @@ async def _examine(store: Store, show: Show) -> list[Finding]:
     return found
 
 
+async def _examine_server(store: Store) -> list[Finding]:
+    from bullpen.stores.redis import RedisStore
+    from bullpen.stores.redis.diagnosing import diagnose as diagnose_server
+
+    assert isinstance(store, RedisStore)
+    return await diagnose_server(store)
+
+
 async def _live(store: Store) -> list[Finding]:
-    try:
-        workers = await store.workers()
-        found = about_workers(workers)
-        queues = await store.queues()
-        for name in queues:
-            found += await about_queue(store, name, await store.counts(name), workers)
-    except NotImplementedError as error:
-        return [Finding("warn", "queues", str(error), "look at the queues with a tool of that store")]
+    workers = await store.workers()
+    found = about_workers(workers)
+    queues = await store.queues()
+    for name in queues:
+        found += await about_queue(store, name, await store.counts(name), workers)
     if not any(finding.check.startswith("queue ") for finding in found):
         found.append(Finding("ok", "queues", f"{len(queues)}, nothing to say about them"))
     return found

@@ -2,15 +2,13 @@
 
 import platform
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
 
 from bullpen.cli.times import ago
 from bullpen.clock import SYSTEM_CLOCK
 from bullpen.job.state import State
 from bullpen.stores.base import Counts, Store, WorkerInfo, WorkerState
+from bullpen.stores.finding import Finding, Level
 from bullpen.stores.sqlite.diagnosing import Diagnosis
-
-Level = Literal["ok", "warn", "bad"]
 
 _MB = 1_000_000
 _LITTLE_ROOM_MB, _NO_ROOM_MB = 1_000, 100
@@ -18,13 +16,6 @@ _LARGE_WAL_MB = 500
 _OLDEST_SQLITE = (3, 35)
 _LATE_BEAT_MS = 12_000
 _LOOKED_AT = 1_000
-
-
-class Finding(NamedTuple):
-    level: Level
-    check: str
-    message: str
-    fix: str = ""
 
 
 def about_python() -> Finding:

@@ -254,7 +254,7 @@ class Store(Protocol):
         """
 
     async def notices(self, worker: str, *, timeout_ms: int) -> Sequence[Notice]:
-        """The running jobs of this worker that are to stop; waits for the first one."""
+        """The jobs that this worker holds and that are to stop; waits for the first one."""
 
     async def rescue(self, queues: Sequence[str], *, limits: CrashLimits) -> Rescued:
         """Take back jobs whose lease ran out or whose process is dead.

@@ -9,7 +9,7 @@ from typing import Any, assert_never
 import msgspec
 
 from bullpen.errors import BadData
-from bullpen.job.record import Failure, FailureKind, Lease
+from bullpen.job.record import CrashKind, CrashLimits, Failure, FailureKind, JobRef, Lease
 from bullpen.job.spec import NewJob
 from bullpen.job.verdicts import Cancelled, Completed, Failed, Postponed, Released, Retry, Settlement
 from bullpen.stores.base import REQUEST_MEMORY_MS
@@ -18,6 +18,9 @@ from bullpen.stores.redis.keys import Keys
 
 Message = dict[str, Any]
 """A Lua table to be; what is None there is not there."""
+
+_BY_ATTEMPTS = frozenset({FailureKind.ERROR, FailureKind.TIMEOUT, FailureKind.UNRECOVERABLE})
+"""Failures that attempts were spent on; the others came from outside."""
 
 encode = msgspec.msgpack.Encoder().encode
 _encode_json = msgspec.json.Encoder().encode
@@ -42,10 +45,7 @@ class Batch:
         return self._numbers.setdefault(queue, len(self._numbers) + 1)
 
     def queues(self) -> list[Message]:
-        return [
-            {"base": self._keys.base(queue), "remembered_ids": self._keys.remembered_ids(queue)}
-            for queue in self._numbers
-        ]
+        return [{"base": self._keys.base(queue), "own": self._keys.own(queue)} for queue in self._numbers]
 
     def job(self, job: NewJob) -> Message:
         spec = job.spec
@@ -95,7 +95,7 @@ class Batch:
                 message = f"cancelled: {reason}" if reason else "cancelled"
                 return {"verdict": "failed", "failure": _failure(Failure(message, FailureKind.CANCELLED))}
             case Postponed(delay_ms, note):
-                return {"verdict": "postponed", "delay": delay_ms, "note": _storable(note)}
+                return {"verdict": "postponed", "delay": delay_ms, "note": storable(note)}
             case Released(crash, limits):
                 return {"verdict": "released", "crash": crash, "limits": limits}
             case unknown:
@@ -121,7 +121,12 @@ def ask_exchange(
             "queues": batch.queues(),
             "settlements": ended,
             "wants": wanted,
-            "lease": terms,
+            "lease": {
+                "token": terms.token,
+                "worker": terms.worker,
+                "ms": terms.ms,
+                "queues": keys.worker_queues(terms.worker),
+            },
         }
     )
 
@@ -132,8 +137,31 @@ def ask_renew(keys: Keys, leases: Sequence[Lease], lease_ms: int) -> bytes:
     return encode({"lease_ms": lease_ms, "queues": batch.queues(), "leases": held})
 
 
-def ask_abandon() -> bytes:
-    return encode({"memory_ms": REQUEST_MEMORY_MS})
+def ask_abandon(now_ms: int) -> bytes:
+    return encode({"now": now_ms, "memory_ms": REQUEST_MEMORY_MS})
+
+
+def ask_rescue(
+    keys: Keys, queues: Iterable[str], limits: CrashLimits, crash: CrashKind, worker: str | None, now_ms: int
+) -> bytes:
+    batch = Batch(keys)
+    for queue in queues:
+        batch.number(queue)
+    message = {"now": now_ms, "queues": batch.queues(), "limits": limits, "crash": crash}
+    return encode(message if worker is None else message | {"worker": worker})
+
+
+def ask_cancel(keys: Keys, ref: JobRef, reason: str, now_ms: int) -> bytes:
+    return encode(
+        {
+            "now": now_ms,
+            "base": keys.base(ref.queue),
+            "own": keys.own(ref.queue),
+            "id": ref.id,
+            "reason": storable(reason),
+            "worker": keys.worker,
+        }
+    )
 
 
 def ask_runnable(keys: Keys, queues: Iterable[str], now_ms: int) -> bytes:
@@ -146,13 +174,13 @@ def ask_runnable(keys: Keys, queues: Iterable[str], now_ms: int) -> bytes:
 def _failure(failure: Failure) -> Message:
     details = {"kind": failure.kind, "type": failure.type}
     message: Message = {
-        "message": _storable(failure.message),
+        "message": storable(failure.message),
         "details": _encode_json({name: value for name, value in details.items() if value}).decode(),
     }
     if failure.stack:
-        message["stack"] = _storable(failure.stack)
-    if failure.kind == FailureKind.CANCELLED:
-        message["is_cancel"] = True
+        message["stack"] = storable(failure.stack)
+    if failure.kind in _BY_ATTEMPTS:
+        message["is_by_attempts"] = True
     return message
 
 
@@ -163,6 +191,6 @@ def _text(json: bytes, whose: object) -> str:
         raise BadData(f"{whose}: JSON is UTF-8, and this is not: {error}") from error
 
 
-def _storable(text: str) -> str:
+def storable(text: str) -> str:
     # A message may quote a file name that is no UTF-8; the attempt must be settled all the same.
     return text.encode(errors="backslashreplace").decode()

@@ -31,12 +31,14 @@ FIELDS = {
     "stacks": "stacktrace",
     "finished": "finishedOn",
     "doomed": "defa",
+    "scheduler": "rjk",
     # The same, what BullMQ has no field for:
     "tenant": "bullpen:tenant",
     "start_by": "bullpen:startBy",
     "failure": "bullpen:failure",
     "note": "bullpen:note",
     "cancelling": "bullpen:cancelling",
+    "entered": "bullpen:entered",
     "crash": "bullpen:crash:",
     # The job that is kept for when another ends:
     "next_id": "jid",
@@ -46,6 +48,10 @@ FIELDS = {
     "rate_max": "max",
     "rate_ms": "duration",
     "max_events": "opts.maxLenEvents",
+    # The counts of finished jobs by minute:
+    "metrics_count": "count",
+    "metrics_previous_count": "prevCount",
+    "metrics_previous_time": "prevTS",
 }
 
 OPTIONS = {

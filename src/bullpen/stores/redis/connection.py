@@ -2,22 +2,24 @@
 
 import asyncio
 import contextlib
+import ssl
 from collections.abc import AsyncIterator
 from typing import Any
 
-import redis.asyncio
 import redis.exceptions
-from redis.asyncio.retry import Retry
-from redis.backoff import NoBackoff
 
 from bullpen.errors import StoreError, StoreFull, StoreReadOnly, StoreUnavailable
+from bullpen.stores.redis.address import Address, Kind, Node
+from bullpen.stores.redis.client import FAILURES, Client, OnePlace, Place
+from bullpen.stores.redis.cluster import ClusterPlace
 from bullpen.stores.redis.scripts import Script
+from bullpen.stores.redis.sentinel import SentinelPlace
 
-_ANSWER_S = 15.0
-_CONNECT_S = 5.0
 LONGEST_BLOCK_MS = 5_000
 """A blocking call comes back by then; well within the time in which a silent server counts as gone."""
-_OLDEST_SERVER = (7, 0)
+_BLOCK_GRACE_S = 2.0
+"""A blocking call whose time passed that long ago waits on a connection that is dead."""
+_NAG_S = 0.02
 
 _BY_FIRST_WORD: dict[str, type[StoreError]] = {
     "OOM": StoreFull,
@@ -26,35 +28,45 @@ _BY_FIRST_WORD: dict[str, type[StoreError]] = {
     "NOREPLICAS": StoreReadOnly,
     "LOADING": StoreUnavailable,
     "MASTERDOWN": StoreUnavailable,
-    "CLUSTERDOWN": StoreUnavailable,
-    "TRYAGAIN": StoreUnavailable,
+    "UNBLOCKED": StoreUnavailable,
     "BUSY": StoreUnavailable,
+    # A cluster that is being changed refuses a command whole; it is asked again, see cluster.py.
+    "ASK": StoreUnavailable,
+    "TRYAGAIN": StoreUnavailable,
+    "CLUSTERDOWN": StoreUnavailable,
+}
+_FIRST_WORDS: dict[type[Exception], str] = {
+    # redis-py strips the first word from these errors and makes it their class.
+    redis.exceptions.OutOfMemoryError: "OOM",
+    redis.exceptions.ReadOnlyError: "READONLY",
+    redis.exceptions.AskError: "ASK",
+    redis.exceptions.MovedError: "MOVED",
+    redis.exceptions.TryAgainError: "TRYAGAIN",
+    redis.exceptions.ClusterDownError: "CLUSTERDOWN",
+    redis.exceptions.MasterDownError: "MASTERDOWN",
 }
 
 
-_NAG_S = 0.02
-
-
 class Connection:
-    """A pool of connections to one server."""
+    """The store's way to its server, wherever the address says that it is.
 
-    def __init__(self, url: str) -> None:
-        self._url = url
-        self._client: redis.asyncio.Redis | None = None
+    `canary` is a key that never exists, beside the store's own.
+    """
+
+    def __init__(self, address: Address, canary: str) -> None:
+        self.address = address
+        self.canary = canary
+        self._client: Client | None = None
 
     async def open(self) -> None:
+        """Find the server. Raises StoreUnavailable if it cannot be reached, StoreError if it refuses us."""
         if self._client is not None:
             return
-        # A lost answer is for the caller to ask for again, with the same request: no retries here.
-        self._client = redis.asyncio.Redis.from_url(
-            self._url,
-            retry=Retry(NoBackoff(), 0),
-            socket_timeout=_ANSWER_S,
-            socket_connect_timeout=_CONNECT_S,
-            **({} if self._url.startswith("unix:") else {"socket_keepalive": True}),
-        )
+        self._client = Client(self.address, self._make_place())
         try:
-            await self._check_version()
+            await self.reach()
+            # Connects and logs in; a server that refuses this very command has been reached too.
+            await self.permitted("PING")
         except BaseException:
             await self.close()
             raise
@@ -62,73 +74,132 @@ class Connection:
     async def close(self) -> None:
         client, self._client = self._client, None
         if client is not None:
-            await client.aclose()
+            await client.close()
 
-    async def run(self, script: Script, key: str, *arguments: str | bytes) -> Any:
-        """Run a script on one key, by its SHA; a server that does not know it yet is sent the text."""
-        try:
-            return await self.command("EVALSHA", script.sha, "1", key, *arguments)
-        except _ScriptUnknown:
-            return await self.command("EVAL", script.text, "1", key, *arguments)
-
-    async def command(self, *parts: str | bytes) -> Any:
+    @property
+    def client(self) -> Client:
         if self._client is None:
             raise StoreUnavailable("the store is not open")
+        return self._client
+
+    def _make_place(self) -> Place:
+        match self.address.kind:
+            case Kind.CLUSTER:
+                return ClusterPlace(self.address, self.canary)
+            case Kind.SENTINEL:
+                return SentinelPlace(self.address)
+            case Kind.SERVER | Kind.SOCKET:
+                return OnePlace(self.address)
+
+    async def reach(self) -> Node | None:
+        """The node that has our keys, searched for if it is not known; None for a socket."""
+        async with self._our_errors():
+            return await self.client.reach()
+
+    async def run(self, script: Script, key: str, *arguments: str | bytes) -> Any:
+        """Run a script on one key, by its SHA; a server that does not know it yet is sent the text.
+
+        The canary is declared beside it. A cluster's node that gives our slot away refuses every
+        command with a declared key that it does not have: so it refuses the script whole, where the
+        script itself would find out in the middle of its work.
+        """
+        declared = ("2", key, self.canary)
+        try:
+            return await self.command("EVALSHA", script.sha, *declared, *arguments)
+        except _ScriptUnknown:
+            return await self.command("EVAL", script.text, *declared, *arguments)
+
+    async def command(self, *parts: str | bytes) -> Any:
+        client = self.client
         task = asyncio.current_task()
         asked_to_stop = task.cancelling() if task else 0
         try:
-            async with _our_errors():
-                return await self._client.execute_command(*parts)  # type: ignore[no-untyped-call] # redis-py's own
+            async with self._our_errors():
+                return await client.execute(*parts)
         finally:
             if task is not None and task.cancelling() > asked_to_stop:
                 # The client may swallow a cancellation; whatever came instead, we were asked to stop.
                 raise asyncio.CancelledError
 
+    async def permitted(self, *parts: str | bytes) -> Any:
+        """The answer to a command that our user may not be allowed, or the server may not have: None then."""
+        try:
+            return await self.command(*parts)
+        except StoreError as error:
+            if type(error) is StoreError and isinstance(error.__cause__, redis.exceptions.ResponseError):
+                return None
+            raise
+
     async def block(self, *parts: str | bytes) -> Any:
-        """A command that may wait at the server for long; given up, it ends at once."""
+        """A command that may wait at the server for long; given up, it ends at once.
+
+        A connection can be open on our side alone, and then no answer comes, ever: when the time
+        is over that the server was given, and some more, it counts as lost.
+        """
         # Owned by this call: it ends before the call does.
         command = asyncio.create_task(self.command(*parts))
         try:
-            await asyncio.wait([command])
+            await asyncio.wait([command], timeout=_asked_s(parts) + _BLOCK_GRACE_S)
         except asyncio.CancelledError:
-            while not command.done():
-                # The client may swallow a cancellation and go on to wait: it is told until it hears.
-                command.cancel()
-                await asyncio.wait([command], timeout=_NAG_S)
+            await _stop(command)
             raise
+        if not command.done():
+            await _stop(command)
+            if self._client is not None:
+                self._client.drop()
+            raise StoreUnavailable("the Redis server did not end a blocking read in time")
         return command.result()
 
-    async def _check_version(self) -> None:
-        info = await self.command("INFO", "server")
-        version = str(info.get("redis_version", "0.0"))
-        major, minor, *_ = (int(part) for part in (version + ".0").split(".")[:2])
-        if (major, minor) < _OLDEST_SERVER:
-            raise StoreError(f"Redis {version} is too old: use Redis 7.0 or later, or Valkey")
+    @contextlib.asynccontextmanager
+    async def _our_errors(self) -> AsyncIterator[None]:
+        try:
+            yield
+        except redis.exceptions.NoScriptError as error:
+            raise _ScriptUnknown from error
+        except _REFUSALS as error:
+            raise StoreError(f"the Redis server refused us: {error}") from error
+        except FAILURES as error:
+            if _is_about_certificate(error):
+                raise StoreError(f"the Redis server's certificate is not one to trust: {error}") from error
+            raise StoreUnavailable(f"no answer from the Redis server: {error}") from error
+        except redis.exceptions.RedisError as error:
+            raise self._translated(error) from error
+
+    def _translated(self, error: redis.exceptions.RedisError) -> StoreError:
+        word = _FIRST_WORDS.get(type(error)) or str(error).partition(" ")[0]
+        if word == "READONLY" and self.address.kind in (Kind.SENTINEL, Kind.CLUSTER):
+            return StoreUnavailable(f"the Redis server is no longer the master: {error}")
+        if word == "MOVED":
+            return StoreError("the Redis server is part of a cluster: write redis+cluster:// in its address")
+        if "non local key" in str(error):
+            return StoreUnavailable(f"the cluster moves our keys: {error}")
+        return _BY_FIRST_WORD.get(word, StoreError)(f"the Redis server says: {error}")
 
 
 class _ScriptUnknown(Exception):
     """Never leaves this module."""
 
 
-@contextlib.asynccontextmanager
-async def _our_errors() -> AsyncIterator[None]:
-    try:
-        yield
-    except redis.exceptions.NoScriptError as error:
-        raise _ScriptUnknown from error
-    except (redis.exceptions.AuthenticationError, redis.exceptions.NoPermissionError) as error:
-        raise StoreError(f"the Redis server refused us: {error}") from error
-    except (redis.exceptions.ConnectionError, redis.exceptions.TimeoutError, OSError) as error:
-        raise StoreUnavailable(f"no answer from the Redis server: {error}") from error
-    except redis.exceptions.RedisError as error:
-        raise _translated(error) from error
+_REFUSALS = (redis.exceptions.AuthenticationError, redis.exceptions.NoPermissionError)
 
 
-def _translated(error: redis.exceptions.RedisError) -> StoreError:
-    # redis-py strips the first word from some errors and makes it their class.
-    by_class: dict[type[Exception], str] = {
-        redis.exceptions.OutOfMemoryError: "OOM",
-        redis.exceptions.ReadOnlyError: "READONLY",
-    }
-    word = by_class.get(type(error)) or str(error).partition(" ")[0]
-    return _BY_FIRST_WORD.get(word, StoreError)(f"the Redis server says: {error}")
+async def _stop(command: asyncio.Task[Any]) -> None:
+    while not command.done():
+        # The client may swallow a cancellation and go on to wait: it is told until it hears.
+        command.cancel()
+        await asyncio.wait([command], timeout=_NAG_S)
+    if not command.cancelled():
+        command.exception()  # heard, and of no use
+
+
+def _asked_s(parts: tuple[str | bytes, ...]) -> float:
+    """How long the server was asked to wait: XREAD has it behind BLOCK, the pops at their end."""
+    if "BLOCK" in parts:
+        return float(parts[parts.index("BLOCK") + 1]) / 1000
+    return float(parts[-1])
+
+
+def _is_about_certificate(error: BaseException | None) -> bool:
+    while error is not None and not isinstance(error, ssl.SSLCertVerificationError):
+        error = error.__cause__ or error.__context__
+    return error is not None

@@ -61,13 +61,16 @@ async def _end_of_log(connection: Connection, stream: str) -> EventPage:
 async def _read_page(connection: Connection, stream: str, cursor: Cursor | None, limit: int) -> EventPage:
     """The page after the cursor; without one, that of the oldest events."""
     after = NO_CURSOR if cursor is None else cursor.entry_id
-    entries, logged, left, _ = await connection.run(EVENTS, stream, after, str(limit))
+    entries, logged, left, last_id = await connection.run(EVENTS, stream, after, str(limit))
     dropped = logged - left
     if cursor is None:
         cursor = Cursor(NO_CURSOR, dropped)
     # A log that has fewer entries than the cursor counts was removed and begun again.
     gap = dropped > cursor.number or logged < cursor.number
     events, last = _read_entries(entries, cursor, dropped if gap else cursor.number)
+    if gap and not entries:
+        # Told once: from here on the reader is where the log ends.
+        last = Cursor(last_id.decode(), logged)
     return EventPage(tuple(events), str(last), gap)
 
 

@@ -22,7 +22,12 @@ LAYOUT = {
     "events": "events",
     "marker": "marker",
     "stalled": "stalled",
+    "stalled_check": "stalled-check",
     "limiter": "limiter",
+    "schedulers": "repeat",
+    "tick": "repeat:",
+    "metrics": "metrics:",
+    "metrics_data": ":data",
     "dedup": "de:",
     "dedup_next": "dn:",
     # After a job's own key:
@@ -32,6 +37,13 @@ LAYOUT = {
     "processed_children": ":processed",
     "failed_children": ":failed",
     "unsuccessful_children": ":unsuccessful",
+    # Of ours, after what a queue's own keys begin with:
+    "remembered_ids": "ids",
+    "start_by": "start-by",
+    # Of ours, after what a worker's keys begin with and its name:
+    "worker_queues": ":queues",
+    "worker_stops": ":stops",
+    "worker_bell": ":bell",
 }
 
 NO_CURSOR = "0-0"
@@ -54,13 +66,45 @@ class Keys:
     def queue_of(self, base: bytes) -> str:
         return base[len(self._prefix.encode()) + 1 : -1].decode()
 
-    def remembered_ids(self, queue: str) -> str:
-        """What the memory of explicit ids whose jobs were pruned begins with."""
-        return f"{self._own}:{queue}:id:"
+    def own(self, queue: str) -> str:
+        """What those keys of the queue begin with that BullMQ does not know."""
+        return f"{self._own}:queue:{queue}:"
+
+    @property
+    def canary(self) -> str:
+        """A key that never exists; why, is told where scripts are run."""
+        return f"{self._own}:never"
 
     def request(self, request: str) -> str:
         """Where the answer to a request is remembered."""
         return f"{self._own}:request:{request}"
+
+    @property
+    def workers(self) -> str:
+        """Which workers beat, by the time at which each is forgotten."""
+        return f"{self._own}:workers"
+
+    @property
+    def worker_infos(self) -> str:
+        """What each worker said of itself."""
+        return f"{self._own}:worker-infos"
+
+    @property
+    def worker(self) -> str:
+        """What all keys of a worker begin with, before its name."""
+        return f"{self._own}:worker:"
+
+    def worker_queues(self, worker: str) -> str:
+        """From which queues it claimed."""
+        return self.worker + worker + LAYOUT["worker_queues"]
+
+    def worker_stops(self, worker: str) -> str:
+        """Which of its jobs are to stop."""
+        return self.worker + worker + LAYOUT["worker_stops"]
+
+    def worker_bell(self, worker: str) -> str:
+        """What it sleeps on until one of them is to."""
+        return self.worker + worker + LAYOUT["worker_bell"]
 
     def meta(self, queue: str) -> str:
         return self.base(queue) + LAYOUT["meta"]
@@ -74,9 +118,18 @@ class Keys:
     @property
     def any_meta(self) -> str:
         """A pattern that finds the settings of every queue, and may find more."""
-        return re.sub(r"([][*?\\^])", r"\\\1", self._prefix) + ":*:" + LAYOUT["meta"]
+        return _literally(self._prefix) + ":*:" + LAYOUT["meta"]
+
+    def any_subject(self, queue: str) -> str:
+        """A pattern that finds what stands for the subjects of the queue's jobs."""
+        return _literally(self.base(queue)) + LAYOUT["dedup"] + "*"
 
     def queue_names(self, found: Iterable[bytes]) -> list[str]:
         """The queues whose settings are among these keys, sorted."""
         matches = (self._meta.fullmatch(key.decode()) for key in found)
         return sorted({match[1] for match in matches if match})
+
+
+def _literally(text: str) -> str:
+    """The text as a pattern that finds only itself."""
+    return re.sub(r"([][*?\\^])", r"\\\1", text)

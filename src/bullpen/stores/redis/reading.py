@@ -13,6 +13,8 @@ from bullpen.stores.redis.codec import FIELDS, decode_options
 from bullpen.stores.redis.keys import Keys
 
 Fields = dict[bytes, bytes]
+_DELAY_STEP = 4096
+"""A delayed score is the run time in ms times this, plus a place in that ms."""
 
 _F = {word: name.encode() for word, name in FIELDS.items()}
 _CRASH = _F["crash"]
@@ -45,8 +47,17 @@ def read_exchanged(answer: Sequence[Any], keys: Keys) -> Exchanged:
             ),
             due_ms if isinstance(due_ms, int) else None,
         ),
-        tuple(JobRef(keys.queue_of(base), job_id.decode()) for base, job_id in failed),
+        read_refs(failed, keys),
     )
+
+
+def read_refs(found: Sequence[Sequence[bytes]], keys: Keys) -> tuple[JobRef, ...]:
+    return tuple(JobRef(keys.queue_of(base), job_id.decode()) for base, job_id in found)
+
+
+def due_ms(score: bytes) -> int:
+    """The time at which a delayed job is due, from its score."""
+    return int(float(score)) // _DELAY_STEP
 
 
 def _read_claimed(ref: JobRef, token: str, epoch: int, fields: Sequence[bytes]) -> ClaimedJob:

@@ -34,16 +34,44 @@ def _stored_name(match: re.Match[str]) -> str:
     return f'"{_NAMES[match[1]][match[2]]}"'
 
 
-_ADDING = ("queue", "line", "jobs", "insert")
-_SETTLING = (*_ADDING, "finish", "settle")
+_LINE = ("queue", "line")
+_ADDING = (*_LINE, "jobs", "insert")
+_ENDING = (*_ADDING, "lease", "finish")
+_RELEASING = (*_ENDING, "release")
+_REMOVING = (*_ENDING, "place", "remove")
 
+# Producing and working. All but `add` run on a full server too: it must be able to drain.
 ADD = Script("add", parts=("memory", *_ADDING))
-EXCHANGE = Script("exchange", parts=("memory", *_SETTLING, "take"), flags="allow-oom")
-RENEW = Script("renew", parts=("queue", "line"), flags="allow-oom")
-ABANDON = Script("abandon", parts=("memory", "queue", "line"), flags="allow-oom")
+EXCHANGE = Script("exchange", parts=("memory", *_RELEASING, "settle", "take"), flags="allow-oom")
+RENEW = Script("renew", parts=("queue", "lease"), flags="allow-oom")
+ABANDON = Script("abandon", parts=("memory", *_RELEASING), flags="allow-oom")
 RUNNABLE = Script("runnable", parts=("queue",), flags="allow-oom")
+RESCUE = Script("rescue", parts=(*_RELEASING, "place"), flags="allow-oom")
+NOTICES = Script("notices", flags="allow-oom")
+BEAT = Script("beat", flags="allow-oom")
+WORKERS = Script("workers", flags="no-writes")
+
+# Steering.
+CANCEL = Script("cancel", parts=(*_ENDING, "place"), flags="allow-oom")
+RETRY = Script("retry", parts=(*_LINE, "jobs", "place", "revive"), flags="allow-oom")
+RETRY_ALL = Script("retry_all", parts=(*_LINE, "jobs", "revive"), flags="allow-oom")
+PROMOTE = Script("promote", parts=(*_LINE, "place"), flags="allow-oom")
+CHANGE_DELAY = Script("change_delay", parts=(*_LINE, "place"), flags="allow-oom")
+CHANGE_PRIORITY = Script("change_priority", parts=(*_LINE, "place"), flags="allow-oom")
+REMOVE = Script("remove", parts=_REMOVING, flags="allow-oom")
+NOTE = Script("note", parts=("queue",), flags="allow-oom")
+ADD_LOG = Script("add_log", parts=("jobs",), flags="allow-oom")
 PAUSE = Script("pause", parts=("queue",), flags="allow-oom")
 RESUME = Script("resume", parts=("queue",), flags="allow-oom")
+DRAIN = Script("drain", parts=_REMOVING, flags="allow-oom")
+CLEAN = Script("clean", parts=(*_REMOVING, "listing"), flags="allow-oom")
+OBLITERATE = Script("obliterate", parts=("queue", "jobs"), flags="allow-oom")
+FORGET_SUBJECTS = Script("forget_subjects", flags="allow-oom")
+
+# Looking.
 COUNTS = Script("counts", flags="no-writes")
-JOB = Script("job", flags="no-writes")
+JOB = Script("job", parts=("queue", "place"), flags="no-writes")
+JOBS = Script("jobs", parts=("queue", "listing"), flags="no-writes")
+LOGS = Script("logs", flags="no-writes")
+OLDEST = Script("oldest", parts=("queue", "listing"), flags="no-writes")
 EVENTS = Script("events", flags="no-writes")

@@ -8,42 +8,60 @@ import itertools
 import uuid
 from collections.abc import Mapping, Sequence
 
+import msgspec
+
 from bullpen.clock import SYSTEM_CLOCK, Clock
-from bullpen.errors import JobMissing, QueueMissing
-from bullpen.job.record import JobRecord, JobRef, Lease
+from bullpen.job.record import CrashKind, CrashLimits, JobRecord, JobRef, Lease
 from bullpen.job.spec import NewJob
 from bullpen.job.state import State
 from bullpen.job.verdicts import Settlement
 from bullpen.stores.base import (
     Added,
+    Cancellation,
     Claimed,
     Counts,
     EventPage,
     Exchanged,
+    JobPage,
+    LogPage,
+    Notice,
     Renewal,
+    Rescued,
     SettleOutcome,
     StoreFacts,
+    WorkerInfo,
+    WorkerState,
 )
+from bullpen.stores.redis import looking, rescuing, steering
+from bullpen.stores.redis.address import parse_address
 from bullpen.stores.redis.asking import LeaseTerms, ask_abandon, ask_add, ask_exchange, ask_renew
 from bullpen.stores.redis.connection import Connection
+from bullpen.stores.redis.diagnosing import greet
 from bullpen.stores.redis.eventlog import read_events
 from bullpen.stores.redis.keys import Keys
-from bullpen.stores.redis.pending import VerbsToCome
-from bullpen.stores.redis.reading import read_added, read_exchanged, read_record
-from bullpen.stores.redis.scripts import ABANDON, ADD, COUNTS, EXCHANGE, JOB, PAUSE, RENEW, RESUME
+from bullpen.stores.redis.naming import NamedConnections, worker_name
+from bullpen.stores.redis.reading import read_added, read_exchanged
+from bullpen.stores.redis.scripts import ABANDON, ADD, BEAT, EXCHANGE, RENEW
+from bullpen.stores.redis.site import Site
 from bullpen.stores.redis.waiting import wait_for_work
 
 _FACTS = StoreFacts(name="redis", exchanges_in_flight=2)
-_SCAN_COUNT = "1000"
+
+_encode = msgspec.json.Encoder().encode
 
 
-class RedisStore(VerbsToCome):
-    def __init__(self, url: str, *, prefix: str = "bull", clock: Clock = SYSTEM_CLOCK) -> None:
+class RedisStore:
+    def __init__(self, url: str, *, prefix: str | None = None, clock: Clock = SYSTEM_CLOCK) -> None:
         self._url = url
-        self._prefix = prefix
-        self._connection = Connection(url)
-        self._keys = Keys(prefix)
+        address = parse_address(url)
+        self._prefix = address.choose_prefix(prefix)
+        self._keys = Keys(self._prefix)
+        self._connection = Connection(address, self._keys.canary)
         self._clock = clock
+        self._site = Site(self._connection, self._keys, clock)
+        self._named = NamedConnections(self._connection)
+        self._names: dict[str, set[str]] = {}
+        """By which names BullMQ lists the workers that beat here."""
         self._instance = uuid.uuid4().hex
         self._claims = itertools.count(1)
 
@@ -57,8 +75,15 @@ class RedisStore(VerbsToCome):
 
     async def open(self) -> None:
         await self._connection.open()
+        try:
+            await greet(self._connection, self._clock)
+        except BaseException:
+            await self.close()
+            raise
 
     async def close(self) -> None:
+        self._names.clear()
+        await self._named.close()
         await self._connection.close()
 
     def another(self) -> "RedisStore":
@@ -87,8 +112,9 @@ class RedisStore(VerbsToCome):
         lease_ms: int,
         request: str,
     ) -> Exchanged:
-        terms = LeaseTerms(f"{self._instance}:{next(self._claims)}", worker, lease_ms)
-        message = ask_exchange(self._keys, settlements, wants, terms, self._clock.now_ms())
+        now_ms = self._clock.now_ms()
+        terms = LeaseTerms(f"{self._instance}:{next(self._claims)}:{now_ms}", worker, lease_ms)
+        message = ask_exchange(self._keys, settlements, wants, terms, now_ms)
         answer = await self._connection.run(EXCHANGE, self._keys.request(request), message)
         return read_exchanged(answer, self._keys)
 
@@ -100,58 +126,108 @@ class RedisStore(VerbsToCome):
         return [Renewal(word.decode()) for word in words]
 
     async def abandon(self, request: str) -> int:
-        return int(await self._connection.run(ABANDON, self._keys.request(request), ask_abandon()))
+        return int(await self._connection.run(ABANDON, self._keys.request(request), ask_abandon(self._clock.now_ms())))
 
     async def wait(self, queues: Sequence[str], *, timeout_ms: int) -> bool:
         return await wait_for_work(self._connection, self._keys, self._clock, queues, timeout_ms)
 
-    # ── steering a queue ─────────────────────────────────────────────────────────────────
+    async def notices(self, worker: str, *, timeout_ms: int) -> Sequence[Notice]:
+        return await rescuing.notices(self._site, worker, timeout_ms)
+
+    async def rescue(self, queues: Sequence[str], *, limits: CrashLimits) -> Rescued:
+        return await rescuing.rescue(self._site, queues, limits)
+
+    async def report_crash(self, worker: str, kind: CrashKind, *, limits: CrashLimits) -> Rescued:
+        return await rescuing.report_crash(self._site, worker, kind, limits)
+
+    # ── steering ─────────────────────────────────────────────────────────────────────────
+
+    async def cancel(self, ref: JobRef, *, reason: str) -> Cancellation:
+        return await steering.cancel(self._site, ref, reason)
+
+    async def retry(self, ref: JobRef) -> None:
+        await steering.retry(self._site, ref)
+
+    async def retry_all(self, queue: str, state: State, *, limit: int) -> int:
+        return await steering.retry_all(self._site, queue, state, limit)
+
+    async def promote(self, ref: JobRef) -> None:
+        await steering.promote(self._site, ref)
+
+    async def change_delay(self, ref: JobRef, delay_ms: int) -> None:
+        await steering.change_delay(self._site, ref, delay_ms)
+
+    async def change_priority(self, ref: JobRef, priority: int) -> None:
+        await steering.change_priority(self._site, ref, priority)
+
+    async def remove(self, ref: JobRef) -> None:
+        await steering.remove(self._site, ref)
+
+    async def update_data(self, ref: JobRef, data: bytes) -> None:
+        await steering.update_data(self._site, ref, data)
+
+    async def set_progress(self, ref: JobRef, progress: bytes) -> None:
+        await steering.set_progress(self._site, ref, progress)
+
+    async def add_log(self, ref: JobRef, lines: Sequence[str]) -> int:
+        return await steering.add_log(self._site, ref, lines)
 
     async def pause(self, queue: str) -> None:
-        await self._connection.run(PAUSE, self._keys.meta(queue), self._keys.base(queue))
+        await steering.pause(self._site, queue)
 
     async def resume(self, queue: str) -> None:
-        word = await self._connection.run(RESUME, self._keys.meta(queue), self._keys.base(queue))
-        if word == b"missing":
-            raise QueueMissing(f"no queue named {queue!r}")
+        await steering.resume(self._site, queue)
+
+    async def drain(self, queue: str, *, delayed: bool) -> int:
+        return await steering.drain(self._site, queue, delayed=delayed)
+
+    async def clean(self, queue: str, state: State, *, older_than_ms: int, limit: int) -> int:
+        return await steering.clean(self._site, queue, state, older_than_ms, limit)
+
+    async def obliterate(self, queue: str, *, force: bool) -> None:
+        await steering.obliterate(self._site, queue, force=force)
 
     # ── looking ──────────────────────────────────────────────────────────────────────────
 
     async def job(self, ref: JobRef) -> JobRecord:
-        found = await self._connection.run(JOB, self._keys.meta(ref.queue), self._keys.base(ref.queue), ref.id)
-        if not found:
-            raise JobMissing(f"no job {ref.id!r} in queue {ref.queue!r}")
-        state, run_at_ms, fields = found
-        return read_record(ref, State(state.decode()), run_at_ms if isinstance(run_at_ms, int) else None, fields)
+        return await looking.job(self._site, ref)
+
+    async def jobs(
+        self, queue: str, state: State, *, limit: int, cursor: str | None = None, newest_first: bool = False
+    ) -> JobPage:
+        return await looking.jobs(self._site, queue, state, limit, cursor, newest_first=newest_first)
+
+    async def logs(self, ref: JobRef, *, start: int = 0, limit: int = 1_000) -> LogPage:
+        return await looking.logs(self._site, ref, start, limit)
 
     async def counts(self, queue: str) -> Counts:
-        found = await self._connection.run(COUNTS, self._keys.meta(queue), self._keys.base(queue))
-        if not found:
-            raise QueueMissing(f"no queue named {queue!r}")
-        waiting, prioritized, delayed, active, waiting_children, completed, failed, word = found
-        return Counts(
-            waiting=waiting,
-            prioritized=prioritized,
-            delayed=delayed,
-            active=active,
-            waiting_children=waiting_children,
-            completed=completed,
-            failed=failed,
-            paused=word == b"paused",
-        )
+        return await looking.counts(self._site, queue)
 
     async def queues(self) -> Sequence[str]:
-        # BullMQ keeps no list of queues, and Node may have made some that we never touched.
-        found: list[bytes] = []
-        cursor = b"0"
-        while True:
-            cursor, keys = await self._connection.command(
-                "SCAN", cursor, "MATCH", self._keys.any_meta, "COUNT", _SCAN_COUNT
-            )
-            found += keys
-            if int(cursor) == 0:
-                return self._keys.queue_names(found)
-            cursor = str(int(cursor)).encode()
+        return await looking.queues(self._site)
+
+    async def oldest_waiting_ms(self, queue: str) -> int | None:
+        return await looking.oldest_waiting_ms(self._site, queue)
 
     async def events(self, queue: str, *, after: str | None, limit: int, timeout_ms: int) -> EventPage:
         return await read_events(self._connection, self._keys.events(queue), after, limit, timeout_ms)
+
+    # ── workers ──────────────────────────────────────────────────────────────────────────
+
+    async def beat(self, info: WorkerInfo, *, ttl_ms: int) -> None:
+        now_ms = self._clock.now_ms()
+        words = _encode(msgspec.structs.replace(info, beat_ms=now_ms))
+        keys = self._keys
+        await self._connection.run(
+            BEAT, keys.workers, keys.worker_infos, info.name, words, str(now_ms), str(now_ms + ttl_ms)
+        )
+        await self._show_names(info)
+
+    async def _show_names(self, info: WorkerInfo) -> None:
+        is_gone = info.state == WorkerState.STOPPED
+        queues = () if is_gone else info.queues
+        self._names[info.name] = {worker_name(self._prefix, queue, info.name) for queue in queues}
+        await self._named.keep(set().union(*self._names.values()))
+
+    async def workers(self) -> Sequence[WorkerInfo]:
+        return await looking.workers(self._site)

@@ -1,8 +1,8 @@
 """What the walks of the state machine are made of.
 
 Where the contract leaves an instant open (is a lease that ends now already lost?) they keep
-away from it: the clock stands at whole hundredths of a second, and whatever runs out does so
-at an odd 5 ms.
+away from it: the clock stands at even seconds, and whatever runs out does so at an odd one. A
+server that counts down by itself, while a walk takes its time, has that second to spare.
 """
 
 from typing import Any
@@ -14,7 +14,7 @@ from bullpen.job.spec import Dedup, JobSpec, Keep
 from bullpen.job.state import FINISHED, READY, State
 from bullpen.job.verdicts import Cancelled, Completed, Failed, Postponed, Released, Retry, Verdict
 
-TICK_MS = 10
+TICK_MS = 2_000
 STATES = [state for state in State if state != State.WAITING_CHILDREN]
 
 Draft = dict[str, Any]
@@ -22,8 +22,8 @@ Draft = dict[str, Any]
 
 queues = st.sampled_from(["a", "b"])
 workers = st.sampled_from(["worker-1", "worker-2"])
-delays_ms = st.sampled_from([15, 1_005, 20_005])
-leases_ms = st.sampled_from([5_005, 30_005])
+delays_ms = st.sampled_from([3_000, 401_000, 8_001_000])
+leases_ms = st.sampled_from([2_001_000, 12_001_000])
 _priorities = st.integers(0, 2)
 _payloads = st.sampled_from([b"{}", b'{"n":1}', b'{"n":2}'])
 seldom = st.integers(0, 4).map(lambda n: n == 4)
@@ -33,10 +33,10 @@ crash_kinds = st.sampled_from(CrashKind)
 deduplications = st.sampled_from(
     [
         Dedup("plain"),
-        Dedup("throttle", ttl_ms=6_005),
-        Dedup("throttle-extend", ttl_ms=6_005, extend=True),
+        Dedup("throttle", ttl_ms=2_401_000),
+        Dedup("throttle-extend", ttl_ms=2_401_000, extend=True),
         Dedup("replace", replace=True),
-        Dedup("debounce", ttl_ms=6_005, extend=True, replace=True),
+        Dedup("debounce", ttl_ms=2_401_000, extend=True, replace=True),
         Dedup("keep-last", keep_last_if_active=True),
     ]
 )
@@ -102,6 +102,6 @@ steps_of_a_queue = st.one_of(
     _step("resume"),
     _step("retry_all", state=st.sampled_from([State.FAILED, State.COMPLETED, State.WAITING]), limit=st.integers(1, 5)),
     _step("drain", delayed=st.booleans()),
-    _step("clean", state=st.sampled_from(STATES), older_than_ms=st.sampled_from([0, 995]), limit=st.integers(1, 5)),
+    _step("clean", state=st.sampled_from(STATES), older_than_ms=st.sampled_from([0, 399_000]), limit=st.integers(1, 5)),
     _step("obliterate", force=seldom),
 )

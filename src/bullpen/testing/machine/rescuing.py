@@ -9,7 +9,7 @@ from bullpen.testing.machine.checks import Checks
 
 
 class Rescuing(Checks):
-    @rule(ms=st.sampled_from([drawing.TICK_MS, 1_000, 1_000, 6_000, 31_000, 31_000, 90_000_000]))
+    @rule(ms=st.sampled_from([drawing.TICK_MS, 400_000, 400_000, 2_400_000, 12_400_000, 12_400_000, 90_000_000]))
     def let_time_pass(self, ms: int) -> None:
         self._run(self._harness.advance(ms))
         self._look()

@@ -1,6 +1,6 @@
 --[[ add: put new jobs into their queues, all of them in one step.
   KEYS 1 the request's memory
-  ARGV 1 msgpack {now, memory_ms, queues = {{base, remembered_ids}, …}, jobs = {{queue, id?, name, data,
+  ARGV 1 msgpack {now, memory_ms, queues = {{base, own}, …}, jobs = {{queue, id?, name, data,
          options, delay, priority, lifo?, dedup?, tenant?, start_by?}, …}}; `queue` counts from 1
   Returns {{id, "added" | "duplicate" | "deduplicated" | "replaced" | "kept-last"}, …} in the order asked
   Emits added, waiting, delayed, duplicated, deduplicated, removed ]]

@@ -1,6 +1,6 @@
 --[[ renew: extend leases from now.
   KEYS 1 the settings of the first queue
-  ARGV 1 msgpack {lease_ms, queues = {{base}, …}, leases = {{queue, id, token, epoch}, …}}; `queue` counts from 1
+  ARGV 1 msgpack {lease_ms, queues = {{base, own}, …}, leases = {{queue, id, token, epoch}, …}}; `queue` counts from 1
   Returns {"held" | "lost" | "cancelling", …} in the order asked
   Emits nothing ]]
 local asked = cmsgpack.unpack(ARGV[1])

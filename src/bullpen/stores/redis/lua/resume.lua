@@ -1,10 +1,10 @@
 --[[ resume: give out jobs of a queue again.
   KEYS 1 the queue's settings
-  ARGV 1 the queue's base
+  ARGV 1 the queue's base  2 and of our own keys
   Returns "resumed" | "unchanged" | "missing" if there never was such a queue
   Emits resumed ]]
 local CHUNK = 1000
-local meta_key, queue = KEYS[1], open_queue(ARGV[1])
+local meta_key, queue = KEYS[1], open_queue(ARGV[1], ARGV[2])
 
 -- An older BullMQ moves waiting jobs here while paused. They are older than what came since: first in line.
 local function merge_paused_list()

@@ -1,7 +1,7 @@
 --[[ runnable: whether one of these queues has a job to give now, and if not, when to look again.
   A marker that announces nothing is taken away, so that whoever blocks on it next is woken by news only.
   KEYS 1 the settings of the first queue
-  ARGV 1 msgpack {now, queues = {{base}, …}}
+  ARGV 1 msgpack {now, queues = {{base, own}, …}}
   Returns {"now"} | {"later", ms} | {"unknown"}
   Emits nothing ]]
 local asked = cmsgpack.unpack(ARGV[1])

@@ -97,11 +97,14 @@ class Working(Ending):
             self._carry_out(job, Released())
         return len(held)
 
-    def notices(self, worker: str) -> set[tuple[Lease | None, str]]:
+    def notices(self, worker: str, *, run_out: bool) -> set[tuple[Lease | None, str]]:
+        """Those that are due; with `run_out` also those of leases that ran out, which may be told."""
         return {
             (job.lease, job.record.cancelling)
             for job in self.jobs.values()
-            if job.record.cancelling is not None and job.record.worker == worker
+            if job.record.cancelling is not None
+            and job.record.worker == worker
+            and (run_out or job.lease_until_ms > self.now_ms)
         }
 
     def is_runnable(self, queue: str) -> bool:

@@ -1,5 +1,6 @@
 --[[ The end of a job: its subject is freed, its record stays as long as its retention says. ]]
 local TRIM_LIMIT = 1000 -- records removed by one call at most; the next one goes on
+local METRICS_MINUTES = 10080 -- a week of minutes
 
 -- The job that was kept for when this one ends, as it would be asked for.
 local function kept_job(queue, dedup_id)
@@ -23,13 +24,20 @@ local function kept_job(queue, dedup_id)
   }
 end
 
--- A subject with a time of its own stays taken until then, whatever became of its job.
-local function free_subject(queue, id, dedup_id, now)
-  local subject_key = queue.base .. KEY.dedup .. dedup_id
-  if redis.call("GET", subject_key) ~= id or redis.call("PTTL", subject_key) ~= -1 then return end
-  redis.call("DEL", subject_key)
+local function free_subject(queue, dedup_id, now)
+  redis.call("DEL", queue.base .. KEY.dedup .. dedup_id)
   local kept = kept_job(queue, dedup_id)
   if kept then insert(queue, kept, now) end
+end
+
+local function owns_subject(queue, id, dedup_id)
+  return redis.call("GET", queue.base .. KEY.dedup .. dedup_id) == id
+end
+
+-- A subject with a time of its own stays taken until then, though its job ended.
+local function end_subject(queue, id, dedup_id, now)
+  if not owns_subject(queue, id, dedup_id) then return end
+  if redis.call("PTTL", queue.base .. KEY.dedup .. dedup_id) == -1 then free_subject(queue, dedup_id, now) end
 end
 
 -- BullMQ writes retention as true, false, a count, or a table of count and age in seconds.
@@ -54,14 +62,16 @@ local function finish(queue, id, job, ending, now)
   local is_completed = ending.state == "completed"
   local rule = job.options[is_completed and OPTION.keep_completed or OPTION.keep_failed]
   local keep = read_retention(rule)
-  if job.dedup_id then free_subject(queue, id, job.dedup_id, now) end
-  queue.has_finished = true
+  if job.dedup_id then end_subject(queue, id, job.dedup_id, now) end
+  queue.finished[ending.state] = (queue.finished[ending.state] or 0) + 1
   if keep.count == 0 then
     forget_job(queue, id, now)
   else
     local set = is_completed and queue.completed or queue.failed
     redis.call("HSET", queue.base .. id, FIELD.finished, now, unpack(ending.fields))
-    if job.is_doomed then redis.call("HDEL", queue.base .. id, FIELD.doomed) end
+    if job.is_doomed or job.cancelling then
+      redis.call("HDEL", queue.base .. id, FIELD.doomed, FIELD.cancelling)
+    end
     redis.call("ZADD", set, now, id)
     plan_trim(queue, set, keep)
   end
@@ -85,19 +95,41 @@ local function trim(queue, set, keep, now)
   end
 end
 
-local function trim_finished(queues, now)
-  for _, queue in ipairs(queues) do
-    for _, planned in pairs(queue.trims) do trim(queue, planned.set, planned.keep, now) end
-  end
-end
-
 local function report_drained(queues)
   for _, queue in ipairs(queues) do
-    if queue.has_finished and redis.call("EXISTS", queue.wait, queue.paused, queue.active,
+    if next(queue.finished) and redis.call("EXISTS", queue.wait, queue.paused, queue.active,
       queue.prioritized, queue.delayed) == 0 then
       emit(queue, nil, "drained")
     end
   end
+end
+
+-- BullMQ's counts by minute, newest first. Ours come in batches, so each batch counts once.
+local function count_finished(queue, state, ended, now)
+  local counts = queue.base .. KEY.metrics .. state
+  local before = redis.call("HINCRBY", counts, FIELD.metrics_count, ended) - ended
+  local known = redis.call("HMGET", counts, FIELD.metrics_previous_time, FIELD.metrics_previous_count)
+  local since = tonumber(known[1] or nil)
+  if not since then
+    redis.call("HSET", counts, FIELD.metrics_previous_time, now, FIELD.metrics_previous_count, 0)
+    return
+  end
+  local minutes = math.min(math.floor(now / 60000) - math.floor(since / 60000), METRICS_MINUTES)
+  if minutes <= 0 then return end
+  redis.call("LPUSH", counts .. KEY.metrics_data, before - (tonumber(known[2] or nil) or 0))
+  for _ = 2, minutes do redis.call("LPUSH", counts .. KEY.metrics_data, 0) end
+  redis.call("LTRIM", counts .. KEY.metrics_data, 0, METRICS_MINUTES - 1)
+  redis.call("HSET", counts, FIELD.metrics_previous_time, now, FIELD.metrics_previous_count, before)
+end
+
+-- What follows from the jobs that ended, once for the whole batch.
+local function close_batch(queues, now)
+  clear_suspicion(queues)
+  for _, queue in ipairs(queues) do
+    for _, planned in pairs(queue.trims) do trim(queue, planned.set, planned.keep, now) end
+    for state, ended in pairs(queue.finished) do count_finished(queue, state, ended, now) end
+  end
+  announce(queues)
 end
 
 -- How a failure is told in the record: its text, its stack, and what BullMQ has no words for.
@@ -117,4 +149,36 @@ local function failure_fields(queue, id, job, failure, attempts_made)
     fields[#fields + 1] = #stacks > 0 and cjson.encode(stacks) or "[]"
   end
   return fields
+end
+
+-- End a job as failed that left its place, which was `prev`.
+local function fail(queue, id, job, prev, failure, attempts_made, now)
+  finish(queue, id, job, {
+    state = "failed",
+    prev = prev,
+    fields = failure_fields(queue, id, job, failure, attempts_made),
+    event = { "failedReason", failure.message, "failure", failure.details },
+  }, now)
+end
+
+local function cancellation(reason)
+  local message = reason == "" and "cancelled" or "cancelled: " .. reason
+  return { message = message, details = '{"kind":"cancelled"}' }
+end
+
+-- End a job that is past its start-by time; it left its place.
+local function expire(queue, id, prev, now)
+  queue.failed_here[#queue.failed_here + 1] = id
+  local job = read_job(queue, id)
+  local failure = { message = "not started in time", details = '{"kind":"expired"}' }
+  fail(queue, id, job, prev, failure, job.attempts_made, now)
+end
+
+-- What all of these queues failed by themselves, as an answer.
+local function failed_here(queues)
+  local failed = {}
+  for _, queue in ipairs(queues) do
+    for _, id in ipairs(queue.failed_here) do failed[#failed + 1] = { queue.base, id } end
+  end
+  return failed
 end

@@ -1,6 +1,8 @@
 --[[ Adding one job: its id, its subject, its record, its place. ]]
-local function is_taken(queue, id)
-  return redis.call("EXISTS", queue.base .. id, queue.remembered_ids .. id) > 0
+local function is_taken(queue, id, now)
+  if redis.call("EXISTS", queue.base .. id) == 1 then return true end
+  local until_ms = redis.call("ZSCORE", queue.remembered_ids, id)
+  return until_ms and tonumber(until_ms) > now
 end
 
 -- Who stands for a subject. A key without an end whose job is gone would block its subject for ever.
@@ -81,7 +83,10 @@ local function write_job(queue, job, id, now)
   end
   if job.dedup then also(FIELD.dedup_id, job.dedup.id) end
   if job.tenant then also(FIELD.tenant, job.tenant) end
-  if job.start_by then also(FIELD.start_by, job.start_by) end
+  if job.start_by then
+    also(FIELD.start_by, job.start_by)
+    redis.call("ZADD", queue.start_by, job.start_by, id)
+  end
   redis.call("HSET", queue.base .. id, unpack(fields))
   emit(queue, job.tenant, "added", "jobId", id, "name", job.name)
 end
@@ -100,7 +105,7 @@ end
 local function insert(queue, job, now)
   local number = redis.call("INCR", queue.counter)
   local id = job.id or string.format("%.0f", number)
-  if job.id and is_taken(queue, id) then
+  if job.id and is_taken(queue, id, now) then
     emit(queue, job.tenant, "duplicated", "jobId", id)
     return id, "duplicate"
   end

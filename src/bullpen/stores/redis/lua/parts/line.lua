@@ -1,13 +1,25 @@
 --[[ Where an unfinished job stands: in line, in the line of its priority, or until a time. ]]
 local PRIORITY_STEP = 4294967296
+local HEAD_ROOM = 1048576 -- how many may be put before the first of a priority
+
+-- Before all others of the priority, also before those that were put there earlier.
+local function head_score(queue, priority)
+  local first = priority * PRIORITY_STEP
+  local found = redis.call("ZRANGE", queue.prioritized, first - HEAD_ROOM, first + PRIORITY_STEP - 1, "BYSCORE",
+    "LIMIT", 0, 1, "WITHSCORES")
+  return found[2] and math.min(first, tonumber(found[2]) - 1) or first
+end
+
+local function end_score(queue, priority)
+  return priority * PRIORITY_STEP + redis.call("INCR", queue.priority_counter) % PRIORITY_STEP
+end
 
 -- `place` is "end" or "head"; workers take from the tail of `wait`.
 local function put_in_line(queue, id, priority, place)
   queue.has_work = true
   if priority > 0 then
-    local turn = 0
-    if place == "end" then turn = redis.call("INCR", queue.priority_counter) % PRIORITY_STEP end
-    redis.call("ZADD", queue.prioritized, priority * PRIORITY_STEP + turn, id)
+    local score = place == "head" and head_score(queue, priority) or end_score(queue, priority)
+    redis.call("ZADD", queue.prioritized, score, id)
   elseif place == "head" then
     redis.call("RPUSH", queue.wait, id)
   else
@@ -25,35 +37,12 @@ local function put_until(queue, id, due)
   redis.call("ZADD", queue.delayed, score, id)
 end
 
--- Each job of a claim has a token of its own: the claim's, and the job's place in it.
-local function lease_token(claim_token, place)
-  return claim_token .. ":" .. place
-end
-
--- Whether a lease still stands. One that ran out does until somebody took the job away: then it is
--- either no longer active, or active again under a greater epoch.
-local function is_held(queue, id, token, epoch)
+-- Put a delayed job that left its place into its line; an entry whose record is lost is no job.
+local function make_runnable(queue, id, now)
   local job_key = queue.base .. id
-  local lock = redis.call("GET", job_key .. KEY.lock)
-  if lock then return lock == token end
-  local current = tonumber(redis.call("HGET", job_key, FIELD.epoch) or nil)
-  return current == epoch and redis.call("LPOS", queue.active, id) ~= false
-end
-
--- Take a job out of `active` and end its lease; false if it was not there, and then nothing changed.
-local function leave_active(queue, id)
-  if redis.call("LREM", queue.active, -1, id) == 0 then return false end
-  redis.call("DEL", queue.base .. id .. KEY.lock)
-  queue.unstalled[#queue.unstalled + 1] = id
-  return true
-end
-
--- Who left `active` is no longer suspected of having stalled.
-local function clear_suspicion(queues)
-  for _, queue in ipairs(queues) do
-    for first = 1, #queue.unstalled, 1000 do
-      local last = math.min(first + 999, #queue.unstalled)
-      redis.call("SREM", queue.stalled, unpack(queue.unstalled, first, last))
-    end
-  end
+  local found = redis.call("HMGET", job_key, FIELD.priority, FIELD.tenant, FIELD.name)
+  if not found[1] and not found[3] then return end
+  redis.call("HSET", job_key, FIELD.delay, 0, FIELD.entered, now)
+  put_in_line(queue, id, tonumber(found[1] or nil) or 0, "end")
+  emit(queue, found[2] or nil, "waiting", "jobId", id, "prev", "delayed")
 end

@@ -2,10 +2,12 @@
 local DEFAULT_MAX_EVENTS = 10000
 local DELAY_STEP = 4096 -- a delayed score is the run time in ms times this, plus a place in that ms
 
-local function open_queue(base, remembered_ids)
+-- `base` is what its BullMQ keys begin with, `own` what the others do.
+local function open_queue(base, own)
   return {
     base = base,
-    remembered_ids = remembered_ids,
+    remembered_ids = own .. KEY.remembered_ids,
+    start_by = own .. KEY.start_by,
     meta = base .. KEY.meta,
     counter = base .. KEY.counter,
     wait = base .. KEY.wait,
@@ -14,6 +16,7 @@ local function open_queue(base, remembered_ids)
     prioritized = base .. KEY.prioritized,
     priority_counter = base .. KEY.priority_counter,
     delayed = base .. KEY.delayed,
+    waiting_children = base .. KEY.waiting_children,
     completed = base .. KEY.completed,
     failed = base .. KEY.failed,
     events = base .. KEY.events,
@@ -23,13 +26,14 @@ local function open_queue(base, remembered_ids)
     unstalled = {}, -- ids that left `active`
     failed_here = {}, -- ids of jobs that the script failed by itself
     trims = {}, -- retention rules to apply once the batch is through
+    finished = {}, -- how many jobs ended here, by state
   }
 end
 
 local function open_queues(asked)
   local queues = {}
   for i, queue in ipairs(asked) do
-    queues[i] = open_queue(queue.base, queue.remembered_ids)
+    queues[i] = open_queue(queue.base, queue.own)
   end
   return queues
 end
@@ -52,6 +56,7 @@ local function max_events(queue)
   settings(queue)
   if not queue.max_events then
     redis.call("HSET", queue.meta, FIELD.max_events, DEFAULT_MAX_EVENTS)
+    redis.call("PERSIST", queue.events) -- one that was obliterated begins anew
     queue.max_events = DEFAULT_MAX_EVENTS
   end
   return queue.max_events
@@ -61,6 +66,10 @@ local function is_blocked(queue)
   settings(queue)
   if queue.is_paused then return true end
   return queue.concurrency ~= nil and redis.call("LLEN", queue.active) >= queue.concurrency
+end
+
+local function exists(queue)
+  return redis.call("EXISTS", queue.meta) == 1
 end
 
 local function emit(queue, tenant, event, ...)

@@ -16,14 +16,9 @@ end
 function carry_out.failed(queue, id, job, settlement, now)
   local failure = settlement.failure
   local attempts_made = job.attempts_made + 1
-  finish(queue, id, job, {
-    state = "failed",
-    prev = "active",
-    fields = failure_fields(queue, id, job, failure, attempts_made),
-    event = { "failedReason", failure.message, "failure", failure.details },
-  }, now)
+  fail(queue, id, job, "active", failure, attempts_made, now)
   local attempts = tonumber(job.options[OPTION.attempts]) or 0
-  if not failure.is_cancel and attempts_made >= attempts then
+  if failure.is_by_attempts and attempts_made >= attempts then
     emit(queue, job.tenant, "retries-exhausted", "jobId", id, "attemptsMade", attempts_made)
   end
 end
@@ -36,7 +31,7 @@ end
 function carry_out.retry(queue, id, job, settlement, now)
   local job_key = queue.base .. id
   local fields = failure_fields(queue, id, job, settlement.failure, job.attempts_made + 1)
-  redis.call("HSET", job_key, FIELD.delay, settlement.delay, unpack(fields))
+  redis.call("HSET", job_key, FIELD.delay, settlement.delay, FIELD.entered, now, unpack(fields))
   redis.call("HDEL", job_key, FIELD.note)
   if settlement.delay > 0 then
     delay_job(queue, id, job, settlement.delay, now)
@@ -47,42 +42,13 @@ function carry_out.retry(queue, id, job, settlement, now)
 end
 
 function carry_out.postponed(queue, id, job, settlement, now)
-  redis.call("HSET", queue.base .. id, FIELD.delay, settlement.delay, FIELD.note, settlement.note)
+  redis.call("HSET", queue.base .. id, FIELD.delay, settlement.delay, FIELD.note, settlement.note,
+    FIELD.entered, now)
   delay_job(queue, id, job, settlement.delay, now)
 end
 
-local function has_crashed_too_often(queue, id, limits)
-  local found = redis.call("HMGET", queue.base .. id, FIELD.crash .. "killed", FIELD.crash .. "out-of-memory",
-    FIELD.crash .. "lost-heartbeat")
-  local killed, starved, lost = tonumber(found[1]) or 0, tonumber(found[2]) or 0, tonumber(found[3]) or 0
-  local total = killed + starved + lost
-  local too_often = killed > limits.killed or starved > limits.out_of_memory or lost > limits.lost_heartbeat
-  return too_often or total > limits.total, total
-end
-
 function carry_out.released(queue, id, job, settlement, now)
-  local crash, limits = settlement.crash, settlement.limits
-  if crash then
-    redis.call("HINCRBY", queue.base .. id, FIELD.crash .. crash, 1)
-    if crash ~= "deploy" then emit(queue, job.tenant, "stalled", "jobId", id, "name", crash) end
-  end
-  if limits then
-    local too_often, total = has_crashed_too_often(queue, id, limits)
-    if too_often then
-      queue.failed_here[#queue.failed_here + 1] = id
-      local message = string.format("lost its worker %d times (last: %s)", total, crash)
-      local failure = { message = message, details = '{"kind":"stalled"}' }
-      finish(queue, id, job, {
-        state = "failed",
-        prev = "active",
-        fields = failure_fields(queue, id, job, failure, job.attempts_made),
-        event = { "failedReason", message, "failure", failure.details },
-      }, now)
-      return
-    end
-  end
-  put_in_line(queue, id, job.priority, "head")
-  emit(queue, job.tenant, "waiting", "jobId", id, "prev", "active")
+  release(queue, id, job, settlement.crash, settlement.limits, now)
 end
 
 local function settle_one(queues, settlement, now)
@@ -90,20 +56,17 @@ local function settle_one(queues, settlement, now)
   if not is_held(queue, id, settlement.token, settlement.epoch) then return "lease-lost" end
   local job = read_job(queue, id)
   if job.epoch == 0 or not leave_active(queue, id) then return "lease-lost" end
-  carry_out[settlement.verdict](queue, id, job, settlement, now, queues)
+  local verdict = settlement.verdict
+  if job.cancelling and (verdict == "retry" or verdict == "postponed") then
+    end_as_asked(queue, id, job, now)
+  else
+    carry_out[verdict](queue, id, job, settlement, now, queues)
+  end
   return "settled"
 end
 
--- What is handed back goes last, and the last of it first: so the line is as it was.
 local function settle(queues, settlements, now)
   local outcomes = {}
-  for i, settlement in ipairs(settlements) do
-    if settlement.verdict ~= "released" then outcomes[i] = settle_one(queues, settlement, now) end
-  end
-  for i = #settlements, 1, -1 do
-    if not outcomes[i] then outcomes[i] = settle_one(queues, settlements[i], now) end
-  end
-  clear_suspicion(queues)
-  trim_finished(queues, now)
+  for i, settlement in ipairs(settlements) do outcomes[i] = settle_one(queues, settlement, now) end
   return outcomes
 end

@@ -1,5 +1,6 @@
 --[[ Claiming: due jobs join the line, then the first in line become active. ]]
 local PROMOTE_LIMIT = 1000
+local WORKER_MEMORY_MS = 2592000000 -- of one that went without a word; 30 days
 local SKIP_LIMIT = 1000 -- entries of a line that are no runnable jobs, passed over by one call at most
 
 local function promote_due(queue, now)
@@ -7,15 +8,7 @@ local function promote_due(queue, now)
   local due = redis.call("ZRANGEBYSCORE", queue.delayed, "-inf", latest, "LIMIT", 0, PROMOTE_LIMIT)
   if #due == 0 then return end
   redis.call("ZREM", queue.delayed, unpack(due))
-  for _, id in ipairs(due) do
-    local job_key = queue.base .. id
-    local found = redis.call("HMGET", job_key, FIELD.priority, FIELD.tenant, FIELD.name)
-    if found[1] or found[3] then
-      redis.call("HSET", job_key, FIELD.delay, 0)
-      put_in_line(queue, id, tonumber(found[1] or nil) or 0, "end")
-      emit(queue, found[2] or nil, "waiting", "jobId", id, "prev", "delayed")
-    end
-  end
+  for _, id in ipairs(due) do make_runnable(queue, id, now) end
 end
 
 -- How many more may start in this window of the rate limit (nil: any), and how long it lasts.
@@ -46,16 +39,19 @@ local function pop(queue)
   return first[1]
 end
 
-local function expire(queue, id, now)
-  queue.failed_here[#queue.failed_here + 1] = id
-  local job = read_job(queue, id)
-  local failure = { message = "not started in time", details = '{"kind":"expired"}' }
-  finish(queue, id, job, {
-    state = "failed",
-    prev = job.priority > 0 and "prioritized" or "waiting",
-    fields = failure_fields(queue, id, job, failure, job.attempts_made),
-    event = { "failedReason", failure.message, "failure", failure.details },
-  }, now)
+-- Whether an entry of the line is a job to run. If not, it is gone from `active`, and ended if it is a job.
+local function may_run(queue, id, known, now)
+  local start_by = not known[FIELD.started] and tonumber(known[FIELD.start_by])
+  local is_late = start_by and start_by < now
+  local is_job = next(known) ~= nil
+  if is_job and not is_late and not known[FIELD.cancelling] then return true end
+  redis.call("LREM", queue.active, 1, id)
+  if known[FIELD.cancelling] then
+    end_as_asked(queue, id, read_job(queue, id), now)
+  elseif is_job then
+    expire(queue, id, (tonumber(known[FIELD.priority]) or 0) > 0 and "prioritized" or "waiting", now)
+  end
+  return false
 end
 
 -- The job's record as a list of fields, or nil if the entry was no runnable job and is gone.
@@ -64,12 +60,7 @@ local function activate(queue, id, lease, now)
   local fields = redis.call("HGETALL", job_key)
   local known = {}
   for i = 1, #fields, 2 do known[fields[i]] = fields[i + 1] end
-  local start_by = not known[FIELD.started] and tonumber(known[FIELD.start_by])
-  if #fields == 0 or (start_by and start_by < now) then
-    redis.call("LREM", queue.active, 1, id)
-    if #fields > 0 then expire(queue, id, now) end
-    return nil
-  end
+  if not may_run(queue, id, known, now) then return nil end
   local epoch = (tonumber(known[FIELD.epoch]) or 0) + 1
   lease.given = lease.given + 1
   local changes = { FIELD.started, now, FIELD.epoch, epoch, FIELD.worker, lease.worker }
@@ -109,6 +100,10 @@ local function take(queue, wanted, lease, now)
     end
   end
   count_starts(queue, starts)
+  -- Known for as long as it claims, so that all of a worker's jobs are found when it crashed.
+  if #claimed > 0 and redis.call("SADD", lease.queues, queue.base) == 1 then
+    redis.call("PEXPIRE", lease.queues, WORKER_MEMORY_MS)
+  end
   -- Whoever sleeps beside us must learn that there may be more.
   if #claimed > 0 then redis.call("ZADD", queue.marker, 0, "0") end
   return claimed, due

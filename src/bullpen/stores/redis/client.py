@@ -1,0 +1,209 @@
+"""The one server that has our keys: found, held, and found anew when it was lost.
+
+A `Place` knows where to look: an address, the sentinels, or the nodes of a cluster. What was
+found is a `Link`, a pool of connections to one node. A link that failed in any way is not used
+again: the next call looks anew. So a restart, a failover and a connection that is open on our
+side only all end the same way.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Any, Protocol
+
+import redis.asyncio
+import redis.exceptions
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+
+from bullpen.errors import StoreUnavailable
+from bullpen.stores.redis.address import Address, Kind, Login, Node
+
+ANSWER_S = 8.0
+"""Well below a third of the usual lease, so that a renewal on a dead connection is made again in time."""
+_CONNECT_S = 5.0
+_LOOK_S = 2.0
+"""Who is asked where the server is has less time: there are others to ask."""
+_MOST_MOVES = 5
+_MOST_CONNECTIONS = 10_000
+"""As many as a server takes by default: a producer of a thousand at once is not refused by its own side."""
+
+FAILURES = (redis.exceptions.ConnectionError, redis.exceptions.TimeoutError, OSError)
+"""What a server that cannot be reached looks like."""
+Words = str | bytes
+
+
+class Place(Protocol):
+    async def locate(self) -> Node | None:
+        """Where the server is now; None is the socket of the address. Raises one of FAILURES."""
+
+
+class OnePlace:
+    """It is where the address says."""
+
+    def __init__(self, address: Address) -> None:
+        self._node = address.nodes[0] if address.nodes else None
+
+    async def locate(self) -> Node | None:
+        return self._node
+
+
+class Link:
+    """A pool of connections to one node; retired, it ends with its last user."""
+
+    def __init__(self, address: Address, node: Node | None) -> None:
+        self.node = node
+        self.redis = make_redis(address, node)
+        self._users = 0
+        self._is_retired = False
+
+    async def execute(self, *words: Words) -> Any:
+        self._users += 1
+        try:
+            return await self.redis.execute_command(*words)  # type: ignore[no-untyped-call] # redis-py's own
+        finally:
+            self._users -= 1
+            if self._is_retired and not self._users:
+                await self._end()
+
+    async def retire(self) -> None:
+        self._is_retired = True
+        if not self._users:
+            await self._end()
+
+    async def _end(self) -> None:
+        # What is broken may also fail to close.
+        with contextlib.suppress(*FAILURES):
+            await self.redis.aclose()
+
+
+class Client:
+    """Runs commands where our keys are. Raises redis-py's errors, and StoreUnavailable for endless moves."""
+
+    def __init__(self, address: Address, place: Place) -> None:
+        self._address = address
+        self._place = place
+        self._link: Link | None = None
+        self._looking = asyncio.Lock()
+        self._farewells: set[asyncio.Task[None]] = set()
+        """Links that are being closed; owned by this client until then."""
+
+    @property
+    def node(self) -> Node | None:
+        """The node that we speak to; None for a socket, or if none is found yet."""
+        return self._link.node if self._link else None
+
+    @property
+    def connection_pool(self) -> redis.asyncio.ConnectionPool:
+        """Of the node that we speak to."""
+        assert self._link is not None
+        return self._link.redis.connection_pool
+
+    async def execute(self, *words: Words) -> Any:
+        for _ in range(_MOST_MOVES):
+            link = await self._reach()
+            try:
+                return await link.execute(*words)
+            except redis.exceptions.MovedError as moved:
+                if self._address.kind != Kind.CLUSTER:
+                    raise
+                # What was answered with MOVED was not carried out.
+                self._follow(link, moved)
+            except (*FAILURES, redis.exceptions.ReadOnlyError):
+                # A server that became a replica keeps its connections: only a new one finds its successor.
+                self._leave(link)
+                raise
+        raise StoreUnavailable("the cluster sends us from node to node: its nodes do not agree yet")
+
+    async def reach(self) -> Node | None:
+        """The node that has our keys, searched for if it is not known."""
+        return (await self._reach()).node
+
+    def drop(self) -> None:
+        """Use none of the present connections again."""
+        if self._link is not None:
+            self._leave(self._link)
+
+    async def close(self) -> None:
+        link, self._link = self._link, None
+        if link is not None:
+            with contextlib.suppress(*FAILURES):
+                await link.redis.aclose()
+        await asyncio.gather(*self._farewells)
+
+    async def _reach(self) -> Link:
+        if self._link is None:
+            async with self._looking:  # one search for all who wait
+                if self._link is None:
+                    self._link = Link(self._address, await self._place.locate())
+        return self._link
+
+    def _follow(self, link: Link, moved: redis.exceptions.MovedError) -> None:
+        node = Node(moved.host or (link.node.host if link.node else ""), moved.port)
+        if self._link is link:
+            self._leave(link)
+            self._link = Link(self._address, node)
+
+    def _leave(self, link: Link) -> None:
+        if self._link is link:
+            self._link = None
+        farewell = asyncio.create_task(link.retire())
+        self._farewells.add(farewell)
+        farewell.add_done_callback(self._farewells.discard)
+
+
+# ── plain connections ────────────────────────────────────────────────────────────────────
+
+
+def make_redis(address: Address, node: Node | None, **more: Any) -> redis.asyncio.Redis:
+    """A client of one data node; no connection is made yet."""
+    # A lost answer is for the caller to ask for again, with the same request: no retries here.
+    options: dict[str, Any] = {
+        "retry": Retry(NoBackoff(), 0),
+        "socket_timeout": ANSWER_S,
+        "socket_connect_timeout": _CONNECT_S,
+        "max_connections": _MOST_CONNECTIONS,
+        "db": address.db,
+        **_as_options(address.login),
+    }
+    if node is None:
+        options["unix_socket_path"] = address.socket
+    else:
+        options |= {"host": node.host, "port": node.port, "socket_keepalive": True, **_tls_options(address)}
+    return redis.asyncio.Redis(**options | more)
+
+
+@contextlib.asynccontextmanager
+async def asking(address: Address, node: Node, login: Login) -> AsyncIterator[redis.asyncio.Redis]:
+    """One connection to whoever may know where the server is."""
+    client = redis.asyncio.Redis(
+        host=node.host,
+        port=node.port,
+        retry=Retry(NoBackoff(), 0),
+        socket_timeout=_LOOK_S,
+        socket_connect_timeout=_LOOK_S,
+        **_as_options(login),
+        **_tls_options(address),
+    )
+    try:
+        yield client
+    finally:
+        with contextlib.suppress(*FAILURES):
+            await client.aclose()
+
+
+def _as_options(login: Login) -> dict[str, Any]:
+    return {"username": login.username, "password": login.password}
+
+
+def _tls_options(address: Address) -> dict[str, Any]:
+    if address.tls is None:
+        return {}
+    return {
+        "ssl": True,
+        "ssl_cert_reqs": "required",
+        "ssl_check_hostname": True,
+        "ssl_ca_certs": address.tls.ca,
+        "ssl_certfile": address.tls.cert,
+        "ssl_keyfile": address.tls.key,
+    }

@@ -1,0 +1,100 @@
+"""Looking: all that only reads."""
+
+import re
+from collections.abc import Sequence
+
+import msgspec
+
+from bullpen.errors import BadOption
+from bullpen.job.record import JobRecord, JobRef
+from bullpen.job.state import State
+from bullpen.stores.base import Counts, JobPage, LogPage, WorkerInfo
+from bullpen.stores.redis import scripts
+from bullpen.stores.redis.reading import due_ms, read_record
+from bullpen.stores.redis.site import MISSING, Site
+from bullpen.stores.redis.steering import job_missing, queue_missing
+
+_CURSOR = re.compile(r"(-?[0-9]+(?:\.[0-9]+)?|):(.+)", re.DOTALL)
+"""A job's score where its state has one, and its id: a place in the order, not a number of jobs."""
+
+_decode_worker = msgspec.json.Decoder(WorkerInfo).decode
+
+
+async def job(site: Site, ref: JobRef) -> JobRecord:
+    found = await site.ask(scripts.JOB, ref.queue, ref.id)
+    if not found:
+        raise job_missing(ref)
+    state, run_at_ms, fields = found
+    return read_record(ref, State(state.decode()), run_at_ms if isinstance(run_at_ms, int) else None, fields)
+
+
+async def jobs(site: Site, queue: str, state: State, limit: int, cursor: str | None, *, newest_first: bool) -> JobPage:
+    score, after = ("", "") if cursor is None else _parse_cursor(cursor)
+    way = "newest first" if newest_first else ""
+    found = await site.ask(scripts.JOBS, queue, state, str(limit), way, after, score or "0")
+    if found == MISSING:
+        raise queue_missing(queue)
+    page, more = found[:limit], len(found) > limit
+    records = [
+        read_record(JobRef(queue, job_id.decode()), state, due_ms(score) if state is State.DELAYED else None, fields)
+        for job_id, score, fields in page
+        # An entry whose record is lost is no job.
+        if fields
+    ]
+    return JobPage(tuple(records), f"{page[-1][1].decode()}:{page[-1][0].decode()}" if more else None)
+
+
+def _parse_cursor(cursor: str) -> tuple[str, str]:
+    match = _CURSOR.fullmatch(cursor)
+    if match is None:
+        raise BadOption(f"cursor: {cursor!r} is not one that a page gave")
+    return match[1], match[2]
+
+
+async def logs(site: Site, ref: JobRef, start: int, limit: int) -> LogPage:
+    keys = site.keys
+    found = await site.connection.run(
+        scripts.LOGS, keys.meta(ref.queue), keys.base(ref.queue), ref.id, str(start), str(limit)
+    )
+    if found == MISSING:
+        raise job_missing(ref)
+    lines, total = found
+    return LogPage(tuple(line.decode(errors="replace") for line in lines), total)
+
+
+async def counts(site: Site, queue: str) -> Counts:
+    found = await site.connection.run(scripts.COUNTS, site.keys.meta(queue), site.keys.base(queue))
+    if not found:
+        raise queue_missing(queue)
+    waiting, prioritized, delayed, active, waiting_children, completed, failed, word = found
+    return Counts(
+        waiting=waiting,
+        prioritized=prioritized,
+        delayed=delayed,
+        active=active,
+        waiting_children=waiting_children,
+        completed=completed,
+        failed=failed,
+        paused=word == b"paused",
+    )
+
+
+async def queues(site: Site) -> Sequence[str]:
+    # BullMQ keeps no list of queues, and Node may have made some that we never touched.
+    found: list[bytes] = []
+    async for keys in site.scan(site.keys.any_meta):
+        found += keys
+    return site.keys.queue_names(found)
+
+
+async def oldest_waiting_ms(site: Site, queue: str) -> int | None:
+    found = await site.ask(scripts.OLDEST, queue)
+    if found == MISSING:
+        raise queue_missing(queue)
+    return int(float(found)) if found else None
+
+
+async def workers(site: Site) -> Sequence[WorkerInfo]:
+    keys = site.keys
+    words = await site.connection.run(scripts.WORKERS, keys.workers, keys.worker_infos, site.now)
+    return sorted(map(_decode_worker, words), key=lambda info: info.name)

@@ -1,0 +1,76 @@
+--[[ jobs: a page of one state, in the order in which its jobs run or did finish, or against it.
+  KEYS 1 the queue's settings
+  ARGV 1 the queue's base  2 and of our own keys  3 the state  4 how many  5 "newest first" | ""
+       6 the id after which to go on, or ""  7 its score
+  Returns "missing" if there never was such a queue, else {{id, score or "", record fields}, …} and one more
+          than asked, if there are more
+  Emits nothing ]]
+local queue, state, limit = open_queue(ARGV[1], ARGV[2]), ARGV[3], tonumber(ARGV[4])
+local newest_first, after, after_score = ARGV[5] ~= "", ARGV[6], ARGV[7]
+
+if not exists(queue) then return "missing" end
+local is_list = state == "waiting" or state == "active"
+local zset = queue[state] or queue.waiting_children
+
+local function size()
+  if state == "waiting" then return redis.call("LLEN", queue.wait) + redis.call("LLEN", queue.paused) end
+  if state == "active" then return redis.call("LLEN", queue.active) end
+  return redis.call("ZCARD", zset)
+end
+
+-- How many of a sorted set stand before the place of an entry that is gone.
+local function stood_before()
+  local before = redis.call("ZCOUNT", zset, "-inf", "(" .. after_score)
+  for _, other in ipairs(redis.call("ZRANGEBYSCORE", zset, after_score, after_score)) do
+    if other < after then before = before + 1 end
+  end
+  return before
+end
+
+-- The place of the last entry that was seen, or nil if it is gone from there.
+local function place_of_cursor()
+  if state == "waiting" then return line_place(queue, after) end
+  if state == "active" then
+    local from_head = redis.call("LPOS", queue.active, after)
+    return from_head and redis.call("LLEN", queue.active) - 1 - from_head or nil
+  end
+  local score = tonumber(redis.call("ZSCORE", zset, after) or nil)
+  if score == tonumber(after_score) then return redis.call("ZRANK", zset, after) end
+  return nil
+end
+
+-- First and last place of the page, in the order in which they run.
+local function bounds()
+  local count = limit + 1
+  if after == "" then
+    if newest_first then return size() - count, size() - 1 end
+    return 0, count - 1
+  end
+  local place = place_of_cursor()
+  if place then
+    if newest_first then return place - count, place - 1 end
+    return place + 1, place + count
+  end
+  -- A job that left the line was mostly taken, and with it all before it: what is left was not seen yet.
+  local before = is_list and (newest_first and size() or 0) or stood_before()
+  if newest_first then return before - count, before - 1 end
+  return before, before + count - 1
+end
+
+local function entries(first, last)
+  if last < 0 then return {} end
+  first = math.max(first, 0)
+  local found = {}
+  if is_list then
+    local ids = state == "active" and tail_range(queue.active, first, last) or line_range(queue, first, last)
+    for i, id in ipairs(ids) do found[i] = { id, "" } end
+  else
+    local flat = redis.call("ZRANGE", zset, first, last, "WITHSCORES")
+    for i = 1, #flat, 2 do found[#found + 1] = { flat[i], flat[i + 1] } end
+  end
+  return newest_first and reversed(found) or found
+end
+
+local page = entries(bounds())
+for _, entry in ipairs(page) do entry[3] = redis.call("HGETALL", queue.base .. entry[1]) end
+return page

@@ -1,0 +1,47 @@
+--[[ obliterate: remove a portion of a queue; it stays paused until the last one took the queue itself.
+  KEYS 1 the queue's settings
+  ARGV 1 the queue's base  2 and of our own keys  3 "force" | ""  4 how many jobs at most
+  Returns "missing" if there never was such a queue, "more", "done", or how many active jobs forbid it
+  Emits nothing: the log goes too ]]
+local LOG_MEMORY_MS = 2592000000
+local queue, is_forced, limit = open_queue(ARGV[1], ARGV[2]), ARGV[3] ~= "", tonumber(ARGV[4])
+
+if not exists(queue) then return "missing" end
+local running = redis.call("LLEN", queue.active)
+if running > 0 and not is_forced then return running end
+
+local gone = 0
+
+local function obliterate_job(id)
+  local dedup_id = redis.call("HGET", queue.base .. id, FIELD.dedup_id)
+  if dedup_id then redis.call("DEL", queue.base .. KEY.dedup .. dedup_id, queue.base .. KEY.dedup_next .. dedup_id) end
+  redis.call("DEL", queue.base .. id .. KEY.lock)
+  delete_record(queue, id)
+  gone = gone + 1
+end
+
+for _, list in ipairs({ queue.active, queue.wait, queue.paused }) do
+  for _, id in ipairs(redis.call("LPOP", list, limit - gone) or {}) do obliterate_job(id) end
+end
+for _, set in ipairs({ queue.prioritized, queue.delayed, queue.waiting_children, queue.completed, queue.failed }) do
+  local popped = redis.call("ZPOPMIN", set, limit - gone)
+  for i = 1, #popped, 2 do obliterate_job(popped[i]) end
+end
+if gone == limit then
+  redis.call("HSET", queue.meta, FIELD.paused, 1)
+  return "more"
+end
+
+local schedulers = queue.base .. KEY.schedulers
+for _, scheduler in ipairs(redis.call("ZRANGE", schedulers, 0, -1)) do
+  redis.call("DEL", queue.base .. KEY.tick .. scheduler)
+end
+for _, state in ipairs({ "completed", "failed" }) do
+  redis.call("DEL", queue.base .. KEY.metrics .. state, queue.base .. KEY.metrics .. state .. KEY.metrics_data)
+end
+redis.call("DEL", schedulers, queue.meta, queue.counter, queue.priority_counter, queue.marker,
+  queue.stalled, queue.base .. KEY.stalled_check, queue.limiter, queue.remembered_ids, queue.start_by)
+-- The numbers of the log outlive it for a while: by them its readers see whether they missed anything.
+redis.call("XTRIM", queue.events, "MAXLEN", 0)
+redis.call("PEXPIRE", queue.events, LOG_MEMORY_MS)
+return "done"

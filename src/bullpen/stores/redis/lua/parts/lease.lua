@@ -1,0 +1,35 @@
+--[[ Leases: who holds an active job, and how it leaves `active`. ]]
+
+-- Each job of a claim has a token of its own: the claim's, which ends in its time, and the job's place in it.
+local function lease_token(claim_token, place)
+  return claim_token .. ":" .. place
+end
+
+-- Whether a lease still stands. One that ran out does until somebody took the job away: then it is no
+-- longer active, or active again since another time (another epoch, or another job under the same id).
+local function is_held(queue, id, token, epoch)
+  local job_key = queue.base .. id
+  local lock = redis.call("GET", job_key .. KEY.lock)
+  if lock then return lock == token end
+  local current = redis.call("HMGET", job_key, FIELD.epoch, FIELD.started)
+  return tonumber(current[1] or nil) == epoch and current[2] == string.match(token, ":(%d+):%d+$")
+    and redis.call("LPOS", queue.active, id) ~= false
+end
+
+-- Take a job out of `active` and end its lease; false if it was not there, and then nothing changed.
+local function leave_active(queue, id)
+  if redis.call("LREM", queue.active, -1, id) == 0 then return false end
+  redis.call("DEL", queue.base .. id .. KEY.lock)
+  queue.unstalled[#queue.unstalled + 1] = id
+  return true
+end
+
+-- Who left `active` is no longer suspected of having stalled.
+local function clear_suspicion(queues)
+  for _, queue in ipairs(queues) do
+    for first = 1, #queue.unstalled, 1000 do
+      local last = math.min(first + 999, #queue.unstalled)
+      redis.call("SREM", queue.stalled, unpack(queue.unstalled, first, last))
+    end
+  end
+end

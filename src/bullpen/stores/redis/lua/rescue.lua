@@ -1,0 +1,75 @@
+--[[ rescue: take back active jobs whose lease ran out, or all of one worker; end those that are too late to start.
+  KEYS 1 the settings of the first queue
+  ARGV 1 msgpack {now, queues = {{base, own}, …}, limits, crash, worker?}
+  Returns {{{base, id}, …} that wait again, {{base, id}, …} that ended}
+  Emits stalled, waiting, failed and what add emits ]]
+local AT_ONCE = 1000 -- jobs taken back by one call at most; the next one comes soon
+local asked = cmsgpack.unpack(ARGV[1])
+
+local queues = open_queues(asked.queues)
+local recovered, cancelled = {}, {}
+
+local function of_worker(queue, ids)
+  local lost = {}
+  for _, id in ipairs(ids) do
+    if redis.call("HGET", queue.base .. id, FIELD.worker) == asked.worker then lost[#lost + 1] = id end
+  end
+  return lost
+end
+
+local function without_lock(queue, ids)
+  local locks, lost = {}, {}
+  for i, id in ipairs(ids) do locks[i] = queue.base .. id .. KEY.lock end
+  for i, lock in ipairs(redis.call("MGET", unpack(locks))) do
+    if not lock then lost[#lost + 1] = ids[i] end
+  end
+  return lost
+end
+
+-- Newest first, as `active` stands: each goes to the head of its line, and so the old order stands again.
+local function lost_ids(queue)
+  local lost, running = {}, redis.call("LLEN", queue.active)
+  for first = 0, running - 1, AT_ONCE do
+    local ids = redis.call("LRANGE", queue.active, first, first + AT_ONCE - 1)
+    for _, id in ipairs((asked.worker and of_worker or without_lock)(queue, ids)) do lost[#lost + 1] = id end
+  end
+  return lost
+end
+
+local function take_back(queue, id)
+  if not leave_active(queue, id) then return end
+  local job = read_job(queue, id)
+  if redis.call("EXISTS", queue.base .. id) == 0 then return end
+  if release(queue, id, job, asked.crash, asked.limits, asked.now) then
+    recovered[#recovered + 1] = { queue.base, id }
+  elseif job.cancelling then
+    cancelled[#cancelled + 1] = { queue.base, id }
+  end
+end
+
+-- Also where no worker claims. A job that BullMQ removed is passed over here, and its entry with it.
+local function end_late(queue)
+  local late = redis.call("ZRANGEBYSCORE", queue.start_by, "-inf", "(" .. asked.now, "LIMIT", 0, AT_ONCE)
+  for _, id in ipairs(late) do
+    redis.call("ZREM", queue.start_by, id)
+    local found = redis.call("HMGET", queue.base .. id, FIELD.start_by, FIELD.started)
+    local is_late = found[1] and not found[2] and tonumber(found[1]) < asked.now
+    local state = is_late and state_of(queue, id)
+    if state == "waiting" or state == "prioritized" or state == "delayed" then
+      leave_place(queue, id, state)
+      expire(queue, id, state, asked.now)
+    end
+  end
+end
+
+for _, queue in ipairs(queues) do
+  for _, id in ipairs(lost_ids(queue)) do take_back(queue, id) end
+  if not asked.worker then
+    end_late(queue)
+    redis.call("ZREMRANGEBYSCORE", queue.remembered_ids, "-inf", asked.now)
+  end
+end
+close_batch(queues, asked.now)
+local ended = failed_here(queues)
+for _, ref in ipairs(cancelled) do ended[#ended + 1] = ref end
+return { recovered, ended }
