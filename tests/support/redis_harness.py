@@ -1,6 +1,7 @@
 """The conformance kit's harness for the Redis store: one prefix of a running server."""
 
 import functools
+import re
 import uuid
 from collections import Counter, defaultdict
 
@@ -17,6 +18,8 @@ _LISTS = ("wait", "paused", "active")
 _SETTINGS = {
     "meta", "id", "pc", "events", "marker", "stalled", "stalled-check", "limiter", "repeat", *_PLACES,
 }  # fmt: skip
+_NO_JOB = re.compile(r"de:|dn:|metrics:|repeat:[^:]+$")
+"""Subjects, what is kept for them, counts, schedulers; a scheduler's ticks are jobs."""
 _JOB_PARTS = ("lock", "logs", "dependencies", "processed", "failed", "unsuccessful")
 
 
@@ -88,7 +91,7 @@ class RedisHarness:
                 places[queue].update(self._members(key, rest))
             elif rest.endswith(":lock"):
                 locks[queue].add(rest.removesuffix(":lock"))
-            elif rest not in _SETTINGS and not rest.startswith(("de:", "dn:", "repeat", "metrics:")):
+            elif rest not in _SETTINGS and not _NO_JOB.match(rest):
                 owner, _, part = rest.rpartition(":")
                 jobs[queue].add(owner if part in _JOB_PARTS else rest)
         for queue in jobs.keys() | places.keys():

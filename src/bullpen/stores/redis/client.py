@@ -104,15 +104,15 @@ class Client:
             link = await self._reach()
             try:
                 return await link.execute(*words)
-            except redis.exceptions.MovedError as moved:
-                if self._address.kind != Kind.CLUSTER:
-                    raise
-                # What was answered with MOVED was not carried out.
-                self._follow(link, moved)
             except (*FAILURES, redis.exceptions.ReadOnlyError):
                 # A server that became a replica keeps its connections: only a new one finds its successor.
                 self._leave(link)
                 raise
+            except redis.exceptions.ResponseError as error:
+                if self._address.kind != Kind.CLUSTER or not is_moved(error):
+                    raise
+                # What was answered with MOVED was not carried out.
+                self._follow(link, error)
         raise StoreUnavailable("the cluster sends us from node to node: its nodes do not agree yet")
 
     async def reach(self) -> Node | None:
@@ -138,11 +138,13 @@ class Client:
                     self._link = Link(self._address, await self._place.locate())
         return self._link
 
-    def _follow(self, link: Link, moved: redis.exceptions.MovedError) -> None:
-        node = Node(moved.host or (link.node.host if link.node else ""), moved.port)
-        if self._link is link:
-            self._leave(link)
-            self._link = Link(self._address, node)
+    def _follow(self, link: Link, moved: redis.exceptions.ResponseError) -> None:
+        if self._link is not link:
+            return  # another call was told before us
+        host, _, port = str(moved).rpartition(" ")[2].rpartition(":")
+        self._leave(link)
+        # A node that does not know the other's name means its own host.
+        self._link = Link(self._address, Node(host or (link.node.host if link.node else ""), int(port)))
 
     def _leave(self, link: Link) -> None:
         if self._link is link:
@@ -150,6 +152,11 @@ class Client:
         farewell = asyncio.create_task(link.retire())
         self._farewells.add(farewell)
         farewell.add_done_callback(self._farewells.discard)
+
+
+def is_moved(error: Exception) -> bool:
+    # Older drivers have a class for it in their own cluster client alone.
+    return isinstance(error, redis.exceptions.MovedError) or str(error).startswith("MOVED ")
 
 
 # ── plain connections ────────────────────────────────────────────────────────────────────

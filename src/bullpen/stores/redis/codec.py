@@ -48,6 +48,7 @@ FIELDS = {
     "rate_max": "max",
     "rate_ms": "duration",
     "max_events": "opts.maxLenEvents",
+    "version": "version",
     # The counts of finished jobs by minute:
     "metrics_count": "count",
     "metrics_previous_count": "prevCount",

@@ -10,7 +10,7 @@ import redis.exceptions
 
 from bullpen.errors import StoreError, StoreFull, StoreReadOnly, StoreUnavailable
 from bullpen.stores.redis.address import Address, Kind, Node
-from bullpen.stores.redis.client import FAILURES, Client, OnePlace, Place
+from bullpen.stores.redis.client import FAILURES, Client, OnePlace, Place, is_moved
 from bullpen.stores.redis.cluster import ClusterPlace
 from bullpen.stores.redis.scripts import Script
 from bullpen.stores.redis.sentinel import SentinelPlace
@@ -40,7 +40,6 @@ _FIRST_WORDS: dict[type[Exception], str] = {
     redis.exceptions.OutOfMemoryError: "OOM",
     redis.exceptions.ReadOnlyError: "READONLY",
     redis.exceptions.AskError: "ASK",
-    redis.exceptions.MovedError: "MOVED",
     redis.exceptions.TryAgainError: "TRYAGAIN",
     redis.exceptions.ClusterDownError: "CLUSTERDOWN",
     redis.exceptions.MasterDownError: "MASTERDOWN",
@@ -169,7 +168,7 @@ class Connection:
         word = _FIRST_WORDS.get(type(error)) or str(error).partition(" ")[0]
         if word == "READONLY" and self.address.kind in (Kind.SENTINEL, Kind.CLUSTER):
             return StoreUnavailable(f"the Redis server is no longer the master: {error}")
-        if word == "MOVED":
+        if is_moved(error):
             return StoreError("the Redis server is part of a cluster: write redis+cluster:// in its address")
         if "non local key" in str(error):
             return StoreUnavailable(f"the cluster moves our keys: {error}")

@@ -20,10 +20,8 @@ local function put_in_line(queue, id, priority, place)
   if priority > 0 then
     local score = place == "head" and head_score(queue, priority) or end_score(queue, priority)
     redis.call("ZADD", queue.prioritized, score, id)
-  elseif place == "head" then
-    redis.call("RPUSH", queue.wait, id)
   else
-    redis.call("LPUSH", queue.wait, id)
+    redis.call(place == "head" and "RPUSH" or "LPUSH", line_of(queue), id)
   end
 end
 

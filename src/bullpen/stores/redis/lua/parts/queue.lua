@@ -42,13 +42,22 @@ end
 local function settings(queue)
   if queue.max_events then return queue end
   local found = redis.call("HMGET", queue.meta, FIELD.paused, FIELD.concurrency, FIELD.rate_max,
-    FIELD.rate_ms, FIELD.max_events)
+    FIELD.rate_ms, FIELD.max_events, FIELD.version)
   queue.is_paused = found[1] ~= false
   queue.concurrency = tonumber(found[2] or nil)
   queue.rate_max = tonumber(found[3] or nil)
   queue.rate_ms = tonumber(found[4] or nil)
   queue.max_events = tonumber(found[5] or nil)
+  queue.is_v5 = string.sub(found[6] or "", 1, 9) == "bullmq:5."
   return queue
+end
+
+-- Where waiting jobs stand. BullMQ 5 moves them aside while paused, and its resume lets that list take
+-- the place of `wait`, with whatever stands there: on a queue of its making we do as it does.
+local function line_of(queue)
+  if not settings(queue).is_paused then return queue.wait end
+  local is_aside = queue.is_v5 or redis.call("EXISTS", queue.paused) == 1
+  return is_aside and queue.paused or queue.wait
 end
 
 -- Every queue that says something has a length for its log, by which it is also known to exist.
