@@ -1,17 +1,23 @@
 """Every example runs as printed: the blocks of a page in order, in a folder of their own.
 
 A block that begins with `# file: name.py` is saved under that name beside the script, for
-the examples that need a module. What a page shows as output (`text`) must be printed.
+the examples that need a module. What a page shows as output (`text`) must be printed. A page
+that puts its store on Redis gets a server, and the Node programs that it starts are started.
 """
 
+import contextlib
 import os
+import re
+import shutil
 import subprocess
 import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
 from tests.docs.pages import ROOT, blocks
+from tests.support.redis_server import running_redis
 
 _LIMIT_S = 60
 _PAGES = [
@@ -20,20 +26,54 @@ _PAGES = [
     *sorted((ROOT / "docs" / "how-to").glob("*.md")),
 ]
 _EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
-_FILE_MARK = "# file: "
+_FILE_MARK = re.compile(r"(?:#|//) file: (\S+)\n")
+_ON_REDIS = "export BULLPEN_STORE=redis://"
+_NODE = re.compile(r"^node (\S+)( &)?$", re.MULTILINE)
 
 
 def _name(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
-def _run(script: Path, folder: Path) -> str:
+def _usual_environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if not name.startswith("BULLPEN_")}
+
+
+@contextlib.contextmanager
+def _surroundings(page: Path, folder: Path) -> Iterator[dict[str, str]]:
+    """The environment in which the page's script runs, with what its shell lines start beside it."""
+    shell = "\n".join(block.body for block in blocks(page) if block.info == "sh")
+    with contextlib.ExitStack() as running:
+        environment = _usual_environment()
+        if _ON_REDIS in shell:
+            environment["BULLPEN_STORE"] = running.enter_context(running_redis()).url
+        if programs := _NODE.findall(shell):
+            (folder / "node_modules").symlink_to(ROOT / "tests" / "interop" / "node_modules")
+            for name, stays in programs:
+                running.enter_context(_node(folder / name, environment, stays=bool(stays)))
+        yield environment
+
+
+@contextlib.contextmanager
+def _node(program: Path, environment: Mapping[str, str], *, stays: bool) -> Iterator[None]:
+    node = shutil.which("node")
+    assert node is not None, "Node is not installed"
+    process = subprocess.Popen([node, str(program)], env=dict(environment), cwd=program.parent)
+    try:
+        if not stays:
+            assert process.wait(_LIMIT_S) == 0, f"{program.name} failed"
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _run(script: Path, folder: Path, environment: Mapping[str, str]) -> str:
     """What the script prints; fails if it fails, or takes too long."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("BULLPEN_")}
     done = subprocess.run(
         [sys.executable, str(script)],
         cwd=folder,
-        env=environment,
+        env=dict(environment),
         capture_output=True,
         text=True,
         timeout=_LIMIT_S,
@@ -48,12 +88,9 @@ def _write(page: Path, folder: Path) -> Path | None:
     """Save the page's files and its script, with each line of the script where it stands in the page."""
     script: list[str] = []
     for block in blocks(page):
-        if block.info != "python":
-            continue
-        if block.body.startswith(_FILE_MARK):
-            name = block.body.splitlines()[0].removeprefix(_FILE_MARK)
-            (folder / name).write_text(block.body)
-        else:
+        if file := _FILE_MARK.match(block.body):
+            (folder / file[1]).write_text(block.body)
+        elif block.info == "python":
             script.append(block.body)
     if not script:
         return None
@@ -67,7 +104,8 @@ def test_a_page_runs_as_printed(page: Path, tmp_path: Path) -> None:
     """A reader who copies the blocks of a page gets what the page says."""
     script = _write(page, tmp_path)
     assert script is not None, "a page of this kind has at least one example"
-    printed = iter(_run(script, tmp_path).splitlines())
+    with _surroundings(page, tmp_path) as environment:
+        printed = iter(_run(script, tmp_path, environment).splitlines())
     for block in blocks(page):
         if block.info == "text":
             for line in block.body.splitlines():
@@ -86,4 +124,4 @@ def test_no_block_is_exempt(page: Path) -> None:
 @pytest.mark.parametrize("example", _EXAMPLES, ids=_name)
 def test_an_example_runs(example: Path, tmp_path: Path) -> None:
     """Each file of `examples/` runs by itself."""
-    _run(example, tmp_path)
+    _run(example, tmp_path, _usual_environment())
