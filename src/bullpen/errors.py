@@ -6,9 +6,11 @@
     │   ├── BadData         ├── PayloadTooLarge └── BadHandler
     ├── JobError            about one job or queue
     │   ├── JobMissing      ├── QueueMissing   ├── WrongState
-    │   ├── JobFailed       ├── ResultTimeout  └── CodecMissing
+    │   ├── JobFailed       ├── ResultTimeout  ├── CodecMissing
+    │   └── MoveRefused
     ├── StoreError          about the place where jobs are kept
     │   ├── StoreUnavailable (try again)        ├── StoreFull (make room, try again)
+    │   │   └── StoreNotOpen
     │   ├── StoreReadOnly   ├── StoreCorrupt   ├── StoreTooNew
     │   └── BufferFull      ── BufferLost      (the producer's own, while the store is away)
     └── Signal              raised by a handler to steer its job
@@ -116,6 +118,12 @@ class CodecMissing(JobError):
     code = "codec-missing"
 
 
+class MoveRefused(JobError):
+    """The queue cannot be moved there, or no further; no job was lost by that."""
+
+    code = "move-refused"
+
+
 class StoreError(BullpenError):
     """About the place where jobs are kept."""
 
@@ -126,6 +134,12 @@ class StoreUnavailable(StoreError):
     """The store cannot be reached or does not answer; the same call may succeed later."""
 
     code = "store-unavailable"
+
+
+class StoreNotOpen(StoreUnavailable):
+    """It was not opened, or was closed."""
+
+    code = "store-not-open"
 
 
 class StoreFull(StoreError):

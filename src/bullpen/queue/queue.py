@@ -1,6 +1,5 @@
 """What a producer and an operator hold of a queue."""
 
-import uuid
 from collections.abc import Sequence
 from typing import Any, Unpack
 
@@ -15,6 +14,7 @@ from bullpen.queue.buffer import Buffer
 from bullpen.queue.job import Job
 from bullpen.queue.payload import MAX_PAYLOAD_BYTES, Codec, to_bytes
 from bullpen.queue.results import Results
+from bullpen.queue.trips import add_jobs
 from bullpen.stores.base import Counts, JobPage, Store
 
 _MANY = 1_000_000_000
@@ -150,7 +150,7 @@ async def add_all(jobs: Sequence[tuple[Queue, NewJob]]) -> list[Job[Any]]:
         if queue.store is not store or job.queue != queue.name:
             raise BadOption(f"jobs[{n}]: was not prepared by a queue of the same store")
         _check_prepared(n, job)
-    added = await jobs[0][0].producer.add([job for _, job in jobs], request=uuid.uuid4().hex)
+    added = await add_jobs(jobs[0][0].producer, [job for _, job in jobs])
     return [Job(queue, one.id, one.outcome) for (queue, _), one in zip(jobs, added, strict=True)]
 
 

@@ -3,6 +3,7 @@
 All bytes travel as text, since the server's msgpack reads no other.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, assert_never
 
@@ -52,11 +53,13 @@ class Batch:
         message: Message = {
             "queue": self.number(job.queue),
             "name": job.name,
-            "data": _text(job.data, job.name),
+            "data": as_text(job.data, job.name),
             "options": encode_options(job).decode(),
-            "delay": spec.delay_ms,
-            "priority": spec.priority,
         }
+        if spec.delay_ms:
+            message["delay"] = spec.delay_ms
+        if spec.priority:
+            message["priority"] = spec.priority
         if job.id is not None:
             message["id"] = job.id
         if spec.lifo:
@@ -85,8 +88,10 @@ class Batch:
     def _verdict(self, settlement: Settlement) -> Message:
         match settlement.verdict:
             case Completed(result, then):
-                followers = [self.job(job) for job in then]
-                return {"verdict": "completed", "result": _text(result, settlement.lease.ref), "followers": followers}
+                completed: Message = {"verdict": "completed", "result": as_text(result, settlement.lease.ref)}
+                if then:
+                    completed["followers"] = [self.job(job) for job in then]
+                return completed
             case Retry(failure, delay_ms):
                 return {"verdict": "retry", "failure": _failure(failure), "delay": delay_ms}
             case Failed(failure):
@@ -105,7 +110,16 @@ class Batch:
 def ask_add(keys: Keys, jobs: Sequence[NewJob], now_ms: int) -> bytes:
     batch = Batch(keys)
     messages = [batch.job(job) for job in jobs]
-    return encode({"now": now_ms, "memory_ms": REQUEST_MEMORY_MS, "queues": batch.queues(), "jobs": messages})
+    counts = Counter(message["queue"] for message in messages)
+    return encode(
+        {
+            "now": now_ms,
+            "memory_ms": REQUEST_MEMORY_MS,
+            "queues": batch.queues(),
+            "counts": [counts[number] for number in sorted(counts)],
+            "jobs": messages,
+        }
+    )
 
 
 def ask_exchange(
@@ -171,12 +185,14 @@ def ask_runnable(keys: Keys, queues: Iterable[str], now_ms: int) -> bytes:
     return encode({"now": now_ms, "queues": batch.queues()})
 
 
-def _failure(failure: Failure) -> Message:
+def failure_details(failure: Failure) -> str:
+    """What BullMQ has no words for."""
     details = {"kind": failure.kind, "type": failure.type}
-    message: Message = {
-        "message": storable(failure.message),
-        "details": _encode_json({name: value for name, value in details.items() if value}).decode(),
-    }
+    return _encode_json({name: value for name, value in details.items() if value}).decode()
+
+
+def _failure(failure: Failure) -> Message:
+    message: Message = {"message": storable(failure.message), "details": failure_details(failure)}
     if failure.stack:
         message["stack"] = storable(failure.stack)
     if failure.kind in _BY_ATTEMPTS:
@@ -184,7 +200,7 @@ def _failure(failure: Failure) -> Message:
     return message
 
 
-def _text(json: bytes, whose: object) -> str:
+def as_text(json: bytes, whose: object) -> str:
     try:
         return json.decode()
     except UnicodeDecodeError as error:

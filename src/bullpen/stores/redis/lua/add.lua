@@ -1,7 +1,8 @@
 --[[ add: put new jobs into their queues, all of them in one step.
   KEYS 1 the request's memory
-  ARGV 1 msgpack {now, memory_ms, queues = {{base, own}, …}, jobs = {{queue, id?, name, data,
-         options, delay, priority, lifo?, dedup?, tenant?, start_by?}, …}}; `queue` counts from 1
+  ARGV 1 msgpack {now, memory_ms, queues = {{base, own}, …}, counts = {how many jobs of each
+         queue, …}, jobs = {{queue, id?, name, data, options, delay?, priority?, lifo?, dedup?, tenant?, start_by?}, …}};
+         `queue` counts from 1
   Returns {{id, "added" | "duplicate" | "deduplicated" | "replaced" | "kept-last"}, …} in the order asked
   Emits added, waiting, delayed, duplicated, deduplicated, removed ]]
 local memory_key, asked = KEYS[1], cmsgpack.unpack(ARGV[1])
@@ -10,6 +11,7 @@ local remembered = recall(memory_key)
 if remembered then return remembered.added end
 
 local queues = open_queues(asked.queues)
+for i, count in ipairs(asked.counts) do take_numbers(queues[i], count) end
 local added = {}
 for i, job in ipairs(asked.jobs) do
   local id, outcome = insert(queues[job.queue], job, asked.now)
