@@ -7,14 +7,15 @@
     ├── JobError            about one job or queue
     │   ├── JobMissing      ├── QueueMissing   ├── WrongState
     │   ├── JobFailed       ├── ResultTimeout  ├── CodecMissing
-    │   └── MoveRefused
+    │   ├── MoveRefused     └── GroupFull
     ├── StoreError          about the place where jobs are kept
     │   ├── StoreUnavailable (try again)        ├── StoreFull (make room, try again)
     │   │   └── StoreNotOpen
     │   ├── StoreReadOnly   ├── StoreCorrupt   ├── StoreTooNew
     │   └── BufferFull      ── BufferLost      (the producer's own, while the store is away)
     └── Signal              raised by a handler to steer its job
-        ├── Unrecoverable   ├── Postpone       └── JobCancelled
+        ├── Unrecoverable   ├── Postpone       ├── RateLimited
+        └── JobCancelled
 
 Each class has a stable ``code``; `docs/reference/errors.md` has a line for each.
 """
@@ -124,6 +125,12 @@ class MoveRefused(JobError):
     code = "move-refused"
 
 
+class GroupFull(JobError):
+    """As many jobs wait in the group as may; nothing of the batch was added."""
+
+    code = "group-full"
+
+
 class StoreError(BullpenError):
     """About the place where jobs are kept."""
 
@@ -199,6 +206,18 @@ class Postpone(Signal):
         super().__init__(note or f"postponed for {delay} s")
         self.delay = delay
         self.note = note
+
+
+class RateLimited(Signal):
+    """Too many calls for someone else, as HTTP 429 says: no job of the group, or of the queue, starts for
+    ``delay`` seconds, on any worker; this one then runs again, and no attempt is used."""
+
+    code = "rate-limited"
+
+    def __init__(self, delay: float, *, whole_queue: bool = False) -> None:
+        super().__init__(f"limited for {delay:g} s")
+        self.delay = delay
+        self.whole_queue = whole_queue
 
 
 class JobCancelled(Signal):

@@ -49,6 +49,15 @@ def check_job_name(name: object) -> str:
     return name
 
 
+def check_group_name(name: object) -> str:
+    """Return a legal name of a group, or raise BadName."""
+    if not isinstance(name, str) or not is_text(name):
+        raise BadName(f"group {name!r}: use a text that is not empty, in Unicode without lone surrogates")
+    if len(name) > _MAX_NAME:
+        raise BadName(f"group is {len(name)} characters long; at most {_MAX_NAME}")
+    return name
+
+
 def check_explicit_id(job_id: object) -> str:
     """Return an id that a producer may choose, or raise BadId.
 

@@ -9,7 +9,7 @@ from types import UnionType
 from typing import Any, TypedDict
 
 from bullpen.errors import BadOption
-from bullpen.job.names import check_explicit_id, is_text
+from bullpen.job.names import check_explicit_id, check_group_name, is_text
 from bullpen.job.spec import KEEP_ALL, KEEP_COMPLETED, Backoff, Dedup, JobSpec, Keep
 
 Duration = float | int | timedelta
@@ -18,6 +18,7 @@ MAX_PRIORITY = 2_097_151
 """The highest that BullMQ's score can carry: 2^21 - 1."""
 _MAX_DURATION_MS = 100 * 366 * 86_400_000
 _MAX_COUNT = 1_000_000_000
+_TENANT = "{tenant}"
 
 
 def to_ms(option: str, duration: Duration) -> int:
@@ -105,6 +106,7 @@ class OptionFields(TypedDict, total=False):
     timeout: Duration | None
     start_by: Duration | datetime | None
     tenant: str | None
+    group: str | None
     tags: tuple[str, ...] | list[str]
     headers: Mapping[str, str]
     dedup: Dedup | str | None
@@ -136,6 +138,8 @@ class JobOptions:
     """Not started by then (seconds from now, or a time): the job ends as expired."""
     tenant: str | None = None
     """Whose job it is; carried by every event."""
+    group: str | None = None
+    """The group of the queue in which it waits its turn; `{tenant}` in it stands for the tenant."""
     tags: tuple[str, ...] | list[str] = ()
     """Words to find the job by."""
     headers: Mapping[str, str] = dataclasses.field(default_factory=dict)
@@ -180,6 +184,7 @@ class JobOptions:
             timeout_ms=None if self.timeout is None else to_ms("timeout", self.timeout),
             start_by_ms=self._start_by_ms(now_ms),
             tenant=self.tenant,
+            group=self._group(),
             tags=tuple(self.tags),
             headers=dict(self.headers),
             dedup=dedup(self.dedup) if isinstance(self.dedup, str) else self.dedup,
@@ -188,6 +193,14 @@ class JobOptions:
             keep_logs=self.keep_logs,
             keep_stacks=self.keep_stacks,
         )
+
+    def _group(self) -> str | None:
+        if self.group is None or _TENANT not in self.group:
+            return self.group
+        # Without this, a forgotten tenant would be out of all turns and caps, and before all groups.
+        if self.tenant is None:
+            raise BadOption(f"group: {self.group!r} names the tenant, and the job has none; give tenant=…")
+        return check_group_name(self.group.replace(_TENANT, self.tenant))
 
     def _delay_ms(self, now_ms: int) -> int:
         if self.run_at is None:
@@ -240,6 +253,8 @@ def _instant_ms(option: str, instant: datetime) -> int:
 def _check_texts(options: JobOptions) -> None:
     if options.tenant is not None and not is_text(options.tenant):
         raise BadOption(f"tenant: a text that is not empty, not {options.tenant!r}")
+    if options.group is not None:
+        check_group_name(options.group)
     if not isinstance(options.tags, list | tuple) or not all(map(is_text, options.tags)):
         raise BadOption(f"tags: a list of texts, not {options.tags!r}")
     if not isinstance(options.headers, Mapping) or not all(

@@ -46,7 +46,18 @@ class Released(msgspec.Struct, frozen=True):
     """With these, a job that crashed too often fails instead."""
 
 
-Verdict = Completed | Retry | Failed | Cancelled | Postponed | Released
+class Limited(msgspec.Struct, frozen=True):
+    """A limit was met elsewhere (HTTP 429): back to the head of its line, and nobody starts another for that long.
+
+    No attempt is used. The queue is closed or, where the job has a group and that is asked for,
+    its group only; a time that ends earlier than the one that stands changes nothing.
+    """
+
+    delay_ms: int
+    group_only: bool = False
+
+
+Verdict = Completed | Retry | Failed | Cancelled | Postponed | Released | Limited
 
 
 class Settlement(msgspec.Struct, frozen=True):

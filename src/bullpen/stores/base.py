@@ -29,6 +29,7 @@ import msgspec
 
 from bullpen.clock import Clock
 from bullpen.job.events import Event
+from bullpen.job.limits import GroupLimits, GroupPage, QueueLimits, QueueStanding
 from bullpen.job.record import ClaimedJob, CrashKind, CrashLimits, JobRecord, JobRef, Lease
 from bullpen.job.spec import NewJob
 from bullpen.job.state import State
@@ -85,7 +86,7 @@ class SettleOutcome(StrEnum):
 class Claimed(msgspec.Struct, frozen=True):
     jobs: tuple[ClaimedJob, ...] = ()
     next_due_ms: int | None = None
-    """Wall time at which to look again though nobody woke us: a delayed job of the asked queues is due."""
+    """Wall time at which to look again though nobody woke us: a delayed job is due, or a limit ends."""
 
 
 class Exchanged(msgspec.Struct, frozen=True):
@@ -215,16 +216,24 @@ class Store(Protocol):
 
         Each goes to waiting, prioritized or delayed as its spec says. An explicit id that is
         taken, or was taken within a day, changes nothing. Deduplication is applied in order.
+        More for a group than may wait there is GroupFull, and nothing was added.
         """
 
     # ── working ──────────────────────────────────────────────────────────────────────────
 
-    async def claim(self, wants: Mapping[str, int], *, worker: str, lease_ms: int, request: str) -> Claimed:
+    async def claim(
+        self, wants: Mapping[str, int], *, worker: str, lease_ms: int, request: str, at_most: int | None = None
+    ) -> Claimed:
         """Take up to that many runnable jobs of each queue: one claimant for a job at a time.
 
         Order: no priority first, then by priority, each first in, first out. Due delayed jobs
         are made runnable first; a job past its start-by time ends as expired instead.
-        A paused queue gives nothing.
+        A paused queue gives nothing. With `at_most`, no more than that of all queues together,
+        earlier ones first.
+
+        Jobs without a group come first. Then the groups take turns, in proportion to their
+        weights, each in its own order; one that had nothing to give saves no turns up. No limit
+        of the queue or of a group is exceeded, whoever claims.
         """
 
     async def settle(self, settlements: Sequence[Settlement], *, request: str) -> Sequence[SettleOutcome]:
@@ -238,6 +247,7 @@ class Store(Protocol):
         worker: str,
         lease_ms: int,
         request: str,
+        at_most: int | None = None,
     ) -> Exchanged:
         """Settle these and claim those, in one atomic trip."""
 
@@ -322,6 +332,28 @@ class Store(Protocol):
     async def obliterate(self, queue: str, *, force: bool) -> None:
         """Remove the queue with everything in it. Active jobs: WrongState unless forced."""
 
+    # ── limits and groups: may be said before the first job; reading asks for a queue (QueueMissing) ──
+
+    async def set_limits(self, queue: str, limits: QueueLimits) -> None:
+        """Limit the queue as a whole, on all workers, from now on; what runs goes on. A new window begins."""
+
+    async def limits(self, queue: str) -> QueueStanding: ...
+
+    async def set_group(self, queue: str, group: str, limits: GroupLimits | None) -> None:
+        """Give a group limits of its own, in place of those it had; None is as all others."""
+
+    async def set_group_default(self, queue: str, limits: GroupLimits) -> None:
+        """The limits of each group, where its own say nothing."""
+
+    async def pause_group(self, queue: str, group: str) -> None:
+        """Give out no more jobs of the group; running ones go on, adds are taken."""
+
+    async def resume_group(self, queue: str, group: str) -> None:
+        """QueueMissing if there is no such queue; a group that is not paused stays as it is."""
+
+    async def groups(self, queue: str, *, limit: int, cursor: str | None = None) -> GroupPage:
+        """The groups that have jobs waiting or active, limits of their own, or a pause; by name."""
+
     # ── looking ──────────────────────────────────────────────────────────────────────────
 
     async def job(self, ref: JobRef) -> JobRecord:
@@ -330,7 +362,11 @@ class Store(Protocol):
     async def jobs(
         self, queue: str, state: State, *, limit: int, cursor: str | None = None, newest_first: bool = False
     ) -> JobPage:
-        """Jobs of one state, in the order in which they will run or did finish."""
+        """Jobs of one state, in the order in which they will run or did finish.
+
+        Those that wait in groups come after the others, by priority and first in, first out,
+        whatever their group: whose turn it will be is not foretold.
+        """
 
     async def logs(self, ref: JobRef, *, start: int = 0, limit: int = 1_000) -> LogPage: ...
 

@@ -13,7 +13,7 @@ from bullpen.stores.sqlite.transaction import Row, Transaction, counter_of
 
 _INSERT_JOB = (
     "INSERT INTO job(key, queue, own_id, state, priority, position, added_ms, entered_ms, due_ms, start_by_ms,"
-    " tenant, dedup, keep) VALUES"
+    " tenant, group_name, dedup, keep) VALUES"
 )
 _INSERT_BODY = "INSERT INTO body(key, name, data, spec) VALUES"
 
@@ -56,12 +56,7 @@ class _Batch:
 
     def _known(self, queue: int, own_id: str, job: NewJob) -> Added | None:
         self.write()
-        taken = self._tx.db.execute(
-            "SELECT 1 FROM job WHERE queue = ?1 AND own_id = ?2"
-            " UNION ALL SELECT 1 FROM id_memory WHERE queue = ?1 AND id = ?2 AND until_ms > ?3",
-            (queue, own_id, self._tx.now_ms),
-        ).fetchone()
-        if taken is None:
+        if not is_taken(self._tx, queue, own_id):
             return None
         self._tell(queue, own_id, EventKind.DUPLICATED, job)
         return Added(own_id, AddOutcome.DUPLICATE)
@@ -85,12 +80,14 @@ class _Batch:
                 due_ms,
                 spec.start_by_ms,
                 spec.tenant,
+                spec.group,
                 spec.dedup.id if spec.dedup else None,
                 keep_if_special(spec),
             )
         )
         self._bodies.append((key, job.name, job.data, _encode(spec)))
         tx.count(queue, counter_of(state, spec.priority), 1)
+        tx.count_grouped(queue, spec.group, state, 1)
         tx.now_runnable(queue)
         self._tell(queue, job_id, EventKind.ADDED, job)
         if delayed:
@@ -105,7 +102,7 @@ class _Batch:
     # ── deduplication ────────────────────────────────────────────────────────────────────
 
     def _add_deduplicated(self, queue: int, key: int, job: NewJob, dedup: Dedup) -> Added:
-        owner = self._owner(queue, dedup.id)
+        owner = owner_of(self._tx, queue, dedup.id)
         if owner is None:
             return self._own(queue, key, job, dedup, AddOutcome.ADDED)
         owner_key, owner_id, owner_state = owner
@@ -120,23 +117,6 @@ class _Batch:
                 (self._tx.now_ms + dedup.ttl_ms, queue, dedup.id),
             )
         return self._deduplicated(queue, key, job, owner_id, AddOutcome.DEDUPLICATED)
-
-    def _owner(self, queue: int, dedup_id: str) -> tuple[int, str, int] | None:
-        """The job that stands for this subject now: its key, id and state.
-
-        A key whose time is over, or without one whose job is gone or has ended, stands for
-        nothing: a lost release can never block a subject for ever.
-        """
-        row = self._tx.db.execute(
-            "SELECT owner, owner_id, until_ms, job.state FROM dedup LEFT JOIN job ON job.key = dedup.owner"
-            " WHERE dedup.queue = ? AND dedup.id = ?",
-            (queue, dedup_id),
-        ).fetchone()
-        if row is None:
-            return None
-        owner, owner_id, until_ms, state = row
-        lapsed = state in (None, COMPLETED, FAILED) if until_ms is None else until_ms <= self._tx.now_ms
-        return None if lapsed else (owner, owner_id, state)
 
     def _own(self, queue: int, key: int, job: NewJob, dedup: Dedup, outcome: AddOutcome) -> Added:
         until_ms = None if dedup.ttl_ms is None else self._tx.now_ms + dedup.ttl_ms
@@ -168,6 +148,34 @@ class _Batch:
             queue, Event(EventKind.DEDUPLICATED, owner_id, self._tx.now_ms, job.spec.tenant, other_job_id=dropped)
         )
         return Added(owner_id, outcome)
+
+
+def is_taken(tx: Transaction, queue: int, own_id: str) -> bool:
+    """Whether an explicit id is a job's, or remembered."""
+    found = tx.db.execute(
+        "SELECT 1 FROM job WHERE queue = ?1 AND own_id = ?2"
+        " UNION ALL SELECT 1 FROM id_memory WHERE queue = ?1 AND id = ?2 AND until_ms > ?3",
+        (queue, own_id, tx.now_ms),
+    ).fetchone()
+    return found is not None
+
+
+def owner_of(tx: Transaction, queue: int, dedup_id: str) -> tuple[int, str, int] | None:
+    """The job that stands for this subject now: its key, id and state.
+
+    A key whose time is over, or without one whose job is gone or has ended, stands for
+    nothing: a lost release can never block a subject for ever.
+    """
+    row = tx.db.execute(
+        "SELECT owner, owner_id, until_ms, job.state FROM dedup LEFT JOIN job ON job.key = dedup.owner"
+        " WHERE dedup.queue = ? AND dedup.id = ?",
+        (queue, dedup_id),
+    ).fetchone()
+    if row is None:
+        return None
+    owner, owner_id, until_ms, state = row
+    lapsed = state in (None, COMPLETED, FAILED) if until_ms is None else until_ms <= tx.now_ms
+    return None if lapsed else (owner, owner_id, state)
 
 
 def release_dedup(tx: Transaction, queue: int, dedup_id: str, owner: int) -> None:

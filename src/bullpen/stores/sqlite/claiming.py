@@ -8,19 +8,23 @@ from bullpen.job.events import Event, EventKind
 from bullpen.job.record import ClaimedJob, JobRecord, Lease
 from bullpen.job.state import State
 from bullpen.stores.base import Claimed
+from bullpen.stores.sqlite.grouping import next_wake_ms, stand_touched
+from bullpen.stores.sqlite.limiting import Limits, count_starts, read_limits
 from bullpen.stores.sqlite.rows import COLUMNS, record_from
 from bullpen.stores.sqlite.schema import ACTIVE, DELAYED, READY
 from bullpen.stores.sqlite.settling import expire
 from bullpen.stores.sqlite.tokens import ClaimToken, lease_token
 from bullpen.stores.sqlite.transaction import Row, Transaction, as_list, counter_of
+from bullpen.stores.sqlite.turning import take_turns
 
 NEXT_IN_LINE = (
     f"SELECT {COLUMNS}, job.start_by_ms FROM job JOIN body ON body.key = job.key"
-    f" WHERE job.queue = ? AND job.state = {READY} ORDER BY job.priority, job.position LIMIT ?"
+    f" WHERE job.queue = ? AND job.state = {READY} AND job.group_name IS NULL ORDER BY job.priority, job.position LIMIT ?"
 )
 _PROMOTE_AT_ONCE = 1_000
 """A wave of due jobs is taken in portions, so that no claim waits for all of it."""
 _EXPIRED_AT_ONCE = 1_000
+_UNLIMITED = Limits()
 
 
 class Claimant(msgspec.Struct, frozen=True):
@@ -29,27 +33,54 @@ class Claimant(msgspec.Struct, frozen=True):
     token: ClaimToken
 
 
-def claim(tx: Transaction, wants: Mapping[str, int], claimant: Claimant) -> Claimed:
+def claim(tx: Transaction, wants: Mapping[str, int], claimant: Claimant, at_most: int | None = None) -> Claimed:
     taken: list[ClaimedJob] = []
     next_due: list[int] = []
     for name, slots in wants.items():
         queue = tx.queue_number_if_known(name)
         if not queue:
             continue
-        paused, delayed = tx.counters(queue, "paused", "delayed")
-        if delayed:
+        if tx.counters(queue, "delayed") != [0]:
             promote_due(tx, queue)
-            if (due_ms := _next_due_ms(tx, queue)) is not None:
-                next_due.append(due_ms)
-        if not paused and slots > 0:
-            taken += _take(tx, queue, name, slots, claimant)
+            next_due += _known(_next_due_ms(tx, queue))
+        slots_left = slots if at_most is None else min(slots, at_most - len(taken))
+        jobs, look_again_ms = _take_within_limits(tx, queue, name, slots_left, claimant)
+        taken += jobs
+        next_due += _known(look_again_ms)
     return Claimed(tuple(taken), min(next_due, default=None))
+
+
+def _known(time_ms: int | None) -> list[int]:
+    return [] if time_ms is None else [time_ms]
+
+
+def _take_within_limits(
+    tx: Transaction, queue: int, name: str, slots: int, claimant: Claimant
+) -> tuple[list[ClaimedJob], int | None]:
+    """What the queue may give now, and when to look again if a limit held something back."""
+    paused, active, grouped, limited = tx.counters(queue, "paused", "active", "grouped", "limited")
+    if paused or slots <= 0:
+        return [], None
+    limits = read_limits(tx.db, queue) if limited else _UNLIMITED
+    if limits.is_full(active):
+        return [], None
+    if (closed_until_ms := limits.closed_until(tx.now_ms)) is not None:
+        return [], closed_until_ms
+    room = limits.room(slots, active, tx.now_ms)
+    taken = _take(tx, queue, name, room, claimant)
+    look_again_ms = None
+    if grouped and len(taken) < room:
+        taken += _activate(tx, queue, take_turns(tx, queue, name, room - len(taken)), claimant)
+        stand_touched(tx)
+        look_again_ms = next_wake_ms(tx, queue)
+    count_starts(tx, queue, limits, len(taken))
+    return taken, look_again_ms
 
 
 def promote_due(tx: Transaction, queue: int) -> int:
     """Make due jobs runnable, in the order in which they were due."""
     rows = tx.db.execute(
-        f"SELECT key, own_id, tenant, priority FROM job WHERE queue = ? AND state = {DELAYED} AND due_ms <= ?"
+        f"SELECT key, own_id, tenant, priority, group_name FROM job WHERE queue = ? AND state = {DELAYED} AND due_ms <= ?"
         " ORDER BY due_ms, position LIMIT ?",
         (queue, tx.now_ms, _PROMOTE_AT_ONCE),
     ).fetchall()
@@ -59,7 +90,7 @@ def promote_due(tx: Transaction, queue: int) -> int:
 
 
 def make_runnable(tx: Transaction, queue: int, rows: list[Row], *, prev: State) -> None:
-    """Move jobs (key, own id, tenant, priority) from `delayed` to the end of their lines."""
+    """Move jobs (key, own id, tenant, priority, group) from `delayed` to the end of their lines."""
     place = tx.take_numbers(len(rows))
     tx.execute_rows(
         f"UPDATE job SET state = {READY}, position = fresh.column2, entered_ms = fresh.column3, due_ms = NULL,"
@@ -67,9 +98,10 @@ def make_runnable(tx: Transaction, queue: int, rows: list[Row], *, prev: State) 
         ") AS fresh WHERE job.key = fresh.column1",
         [(row[0], place + n, tx.now_ms) for n, row in enumerate(rows)],
     )
-    for key, own_id, tenant, priority in rows:
+    for key, own_id, tenant, priority, group in rows:
         tx.count(queue, counter_of(DELAYED, 0), -1)
         tx.count(queue, counter_of(READY, priority), 1)
+        tx.count_grouped(queue, group, READY, 1)
         tx.tell(queue, Event(EventKind.WAITING, own_id or str(key), tx.now_ms, tenant, prev=prev))
     tx.now_runnable(queue)
 
@@ -111,6 +143,8 @@ def _activate(tx: Transaction, queue: int, jobs: Mapping[int, JobRecord], claima
     claimed = []
     for key, job in jobs.items():
         tx.count(queue, counter_of(READY, job.priority), -1)
+        tx.count_grouped(queue, job.spec.group, READY, -1)
+        tx.count_grouped(queue, job.spec.group, ACTIVE, 1)
         tx.tell(queue, Event(EventKind.ACTIVE, job.id, now_ms, job.tenant, prev=State.WAITING))
         active = msgspec.structs.replace(
             job, state=State.ACTIVE, epoch=job.epoch + 1, started_ms=now_ms, worker=claimant.worker, note=None

@@ -9,7 +9,7 @@ from bullpen.job.state import State
 from bullpen.stores.moving import MemoryPage, RememberedId, SavedJob, Subject
 from bullpen.stores.sqlite.adding import decode_new_job
 from bullpen.stores.sqlite.forgetting import forget
-from bullpen.stores.sqlite.looking import NARROWED, ORDER, existing_queue
+from bullpen.stores.sqlite.looking import ORDER, existing_queue, parts_of
 from bullpen.stores.sqlite.rows import COLUMNS, STATE_NUMBER, record_from, state_of
 from bullpen.stores.sqlite.schema import ACTIVE, COMPLETED, FAILED
 from bullpen.stores.sqlite.transaction import Row, Transaction, as_list, find_key
@@ -23,12 +23,14 @@ def export_jobs(db: sqlite3.Connection, queue: str, state: State, limit: int) ->
     if state == State.ACTIVE:
         raise WrongState("active jobs cannot be exported; wait for their end")
     major, minor = ORDER[state]
-    rows = db.execute(
-        f"SELECT job.entered_ms, job.start_by_ms, {COLUMNS} FROM job JOIN body ON body.key = job.key"
-        f" WHERE job.queue = ? AND job.state = {STATE_NUMBER[state]:d}{NARROWED.get(state, '')}"
-        f" ORDER BY job.{major}, job.{minor} LIMIT ?",
-        (number, limit),
-    ).fetchall()
+    rows: list[Row] = []
+    for part in parts_of(state):
+        rows += db.execute(
+            f"SELECT job.entered_ms, job.start_by_ms, {COLUMNS} FROM job JOIN body ON body.key = job.key"
+            f" WHERE job.queue = ? AND job.state = {STATE_NUMBER[state]:d}{part}"
+            f" ORDER BY job.{major}, job.{minor} LIMIT ?",
+            (number, limit - len(rows)),
+        ).fetchall()
     listed = as_list(row[2] for row in rows)
     logs = _logs(db, listed)
     subjects = _subjects(db, listed)
@@ -106,7 +108,7 @@ def depart(tx: Transaction, name: str, ids: Sequence[str]) -> list[str]:
         )
     }
     leaving = [key for key in keys.values() if key is not None and key not in active]
-    for key, _, own_id, tenant, dedup, state, priority, _ in forget(tx, leaving, remember_ids=True):
+    for key, _, own_id, tenant, dedup, state, priority, *_ in forget(tx, leaving, remember_ids=True):
         tx.tell(queue, Event(EventKind.REMOVED, own_id or str(key), tx.now_ms, tenant, prev=state_of(state, priority)))
         if dedup is not None and state not in (COMPLETED, FAILED):
             _leave_subject(tx, queue, dedup, key)

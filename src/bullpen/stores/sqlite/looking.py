@@ -9,11 +9,13 @@ from bullpen.errors import BadOption, JobMissing, QueueMissing
 from bullpen.job.events import Event
 from bullpen.job.record import JobRecord, JobRef, Lease
 from bullpen.job.state import FINISHED, State
+from bullpen.job.state import READY as READY_STATES
 from bullpen.stores.base import FROM_START, Counts, EventPage, JobPage, LogPage, Notice, WorkerInfo
+from bullpen.stores.sqlite.limiting import read_limits
 from bullpen.stores.sqlite.rows import SELECT, STATE_NUMBER, record_from
 from bullpen.stores.sqlite.schema import ACTIVE, DELAYED, READY
 from bullpen.stores.sqlite.tokens import lease_token
-from bullpen.stores.sqlite.transaction import find_key
+from bullpen.stores.sqlite.transaction import Row, find_key
 
 _decode_events = msgspec.msgpack.Decoder(list[Event]).decode
 _decode_worker = msgspec.json.Decoder(WorkerInfo).decode
@@ -28,7 +30,7 @@ ORDER = {
     State.FAILED: ("finished_ms", "key"),
 }
 """In which order a state is read; each is the order of that state's index."""
-NARROWED = {
+_NARROWED = {
     State.WAITING: " AND job.priority = 0",
     State.PRIORITIZED: " AND job.priority > 0",
     State.COMPLETED: " AND job.finished_ms IS NOT NULL",
@@ -37,8 +39,18 @@ NARROWED = {
 """What a query must say for the planner to see that the state's index holds all it wants."""
 
 
+def parts_of(state: State) -> list[str]:
+    """The conditions of a state's parts, one after the other: what waits in groups stands behind the others."""
+    narrowed = _NARROWED.get(state, "")
+    if state not in READY_STATES:
+        return [narrowed]
+    return [f"{narrowed} AND job.group_name IS NULL", f"{narrowed} AND job.group_name IS NOT NULL"]
+
+
 _TOO_LARGE = 2**63
 """For a number in SQLite."""
+_GROUPED = "grouped:"
+"""So begins a cursor that is among the jobs in groups."""
 
 
 def job(db: sqlite3.Connection, ref: JobRef) -> JobRecord:
@@ -52,39 +64,56 @@ def jobs(
     db: sqlite3.Connection, queue: str, state: State, limit: int, cursor: str | None, *, newest_first: bool
 ) -> JobPage:
     number = existing_queue(db, queue)
+    parts = list(enumerate(parts_of(state)))
+    at_part, *place = (None,) if cursor is None else _parse_page_cursor(cursor)
+    rows: list[Row] = []
+    for n, part in reversed(parts) if newest_first else parts:
+        is_seen = at_part is not None and (n > at_part if newest_first else n < at_part)
+        if not is_seen and len(rows) <= limit:
+            after = place if n == at_part else []
+            found = _part_of_page(db, number, state, part, limit + 1 - len(rows), after, newest_first=newest_first)
+            rows += [(n, *row) for row in found]
+    found_jobs = tuple(record_from(row[3:], queue) for row in rows[:limit])
+    more = len(rows) > limit
+    return JobPage(found_jobs, _page_cursor(*rows[limit - 1][:3]) if more else None)
+
+
+def _part_of_page(
+    db: sqlite3.Connection, queue: int, state: State, part: str, limit: int, place: Sequence[int], *, newest_first: bool
+) -> list[Row]:
     major, minor = ORDER[state]
-    values: list[int] = [number]
-    after = NARROWED.get(state, "")
-    if cursor is not None:
+    values: list[int] = [queue]
+    if place:
         # The cursor is where the index is to be entered, so the planner must see no other place.
         if state in (State.PRIORITIZED, *FINISHED):
-            after = after.replace(" job.", " +job.")
+            part = part.replace(" job.priority", " +job.priority").replace(" job.finished_ms", " +job.finished_ms")
         beyond = "<" if newest_first else ">"
-        after += f" AND (job.{major}, job.{minor}) {beyond} (?, ?)"
-        values += _parse_page_cursor(cursor)
+        part += f" AND (job.{major}, job.{minor}) {beyond} (?, ?)"
+        values += place
         if state in FINISHED:
-            after += f" AND job.finished_ms {beyond}= ?"
-            values.append(values[1])
+            part += f" AND job.finished_ms {beyond}= ?"
+            values.append(place[0])
     way = "DESC" if newest_first else "ASC"
-    rows = db.execute(
+    return db.execute(
         f"SELECT job.{major}, job.{minor}, {SELECT.removeprefix('SELECT ')} WHERE job.queue = ?"
-        f" AND job.state = {STATE_NUMBER[state]:d}{after}"
+        f" AND job.state = {STATE_NUMBER[state]:d}{part}"
         f" ORDER BY job.{major} {way}, job.{minor} {way} LIMIT ?",
-        (*values, limit + 1),
+        (*values, limit),
     ).fetchall()
-    found = tuple(record_from(row[2:], queue) for row in rows[:limit])
-    more = len(rows) > limit
-    return JobPage(found, f"{rows[limit - 1][0]},{rows[limit - 1][1]}" if more else None)
 
 
-def _parse_page_cursor(cursor: str) -> tuple[int, int]:
+def _page_cursor(part: int, major: int, minor: int) -> str:
+    return f"{_GROUPED if part else ''}{major},{minor}"
+
+
+def _parse_page_cursor(cursor: str) -> tuple[int, int, int]:
     try:
-        major, minor = (int(part) for part in cursor.split(","))
+        major, minor = (int(each) for each in cursor.removeprefix(_GROUPED).split(","))
     except ValueError:
         major = minor = _TOO_LARGE
     if max(abs(major), abs(minor)) >= _TOO_LARGE:
         raise BadOption(f"cursor: {cursor!r} is not one that a page gave")
-    return major, minor
+    return int(cursor.startswith(_GROUPED)), major, minor
 
 
 def logs(db: sqlite3.Connection, ref: JobRef, start: int, limit: int) -> LogPage:
@@ -111,32 +140,51 @@ def queues(db: sqlite3.Connection) -> list[str]:
 
 
 def oldest_waiting_ms(db: sqlite3.Connection, queue: str) -> int | None:
-    row = db.execute(
-        f"SELECT entered_ms FROM job WHERE queue = ? AND state = {READY} ORDER BY priority, position LIMIT 1",
-        (existing_queue(db, queue),),
-    ).fetchone()
-    return None if row is None else row[0]
+    number = existing_queue(db, queue)
+    for group in ("IS NULL", "IS NOT NULL"):
+        row = db.execute(
+            f"SELECT entered_ms FROM job WHERE queue = ? AND state = {READY} AND group_name {group}"
+            " ORDER BY priority, position LIMIT 1",
+            (number,),
+        ).fetchone()
+        if row is not None:
+            return row[0]  # type: ignore[no-any-return]  # SQLite's own
+    return None
 
 
 def runnable_from_ms(db: sqlite3.Connection, names: Sequence[str], now_ms: int) -> int | None:
     """The earliest time at which one of the queues has a runnable job; None if nothing is to come."""
-    earliest: int | None = None
-    for name in names:
-        row = db.execute(
-            "SELECT id, paused, waiting + prioritized, delayed FROM queue WHERE name = ?", (name,)
-        ).fetchone()
-        if row is None or row[1]:
-            continue
-        number, _, ready, delayed = row
-        if ready:
-            return now_ms
-        if delayed:
-            due_ms = db.execute(
-                f"SELECT min(due_ms) FROM job WHERE queue = ? AND state = {DELAYED}", (number,)
-            ).fetchone()[0]
-            if due_ms is not None:
-                earliest = due_ms if earliest is None else min(earliest, due_ms)
-    return earliest
+    times = [_queue_runnable_from_ms(db, name, now_ms) for name in names]
+    return min((time_ms for time_ms in times if time_ms is not None), default=None)
+
+
+def _queue_runnable_from_ms(db: sqlite3.Connection, name: str, now_ms: int) -> int | None:
+    row = db.execute(
+        "SELECT id, paused, waiting + prioritized - grouped, delayed, grouped, active, limited FROM queue"
+        " WHERE name = ?",
+        (name,),
+    ).fetchone()
+    if row is None or row[1]:
+        return None
+    queue, _, ready, delayed, grouped, active, limited = row
+    times = [now_ms] if ready else []
+    if delayed:
+        due = db.execute(f"SELECT min(due_ms) FROM job WHERE queue = ? AND state = {DELAYED}", (queue,)).fetchone()
+        times += [due_ms for due_ms in due if due_ms is not None]
+    if grouped and not ready:
+        times += _groups_runnable_from_ms(db, queue, now_ms)
+    limits = read_limits(db, queue) if limited else None
+    if not times or (limits is not None and limits.is_full(active)):
+        return None
+    closed_until_ms = None if limits is None else limits.closed_until(now_ms)
+    return min(times) if closed_until_ms is None else max(closed_until_ms, min(times))
+
+
+def _groups_runnable_from_ms(db: sqlite3.Connection, queue: int, now_ms: int) -> list[int]:
+    if db.execute("SELECT 1 FROM job_group WHERE queue = ? AND is_in_ring LIMIT 1", (queue,)).fetchone():
+        return [now_ms]
+    row = db.execute("SELECT min(wake_ms) FROM job_group WHERE queue = ? AND wake_ms IS NOT NULL", (queue,)).fetchone()
+    return [wake_ms for wake_ms in row if wake_ms is not None]
 
 
 def notices(db: sqlite3.Connection, worker: str) -> list[Notice]:

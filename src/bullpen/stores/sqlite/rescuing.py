@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from bullpen.job.record import CrashKind, CrashLimits, JobRef
 from bullpen.stores.base import Rescued
+from bullpen.stores.sqlite.grouping import forget_idle
 from bullpen.stores.sqlite.presence import DeadProcess
 from bullpen.stores.sqlite.requests import expect_no_claim, recall_claim
 from bullpen.stores.sqlite.schema import ACTIVE, DELAYED, READY
@@ -24,6 +25,7 @@ def rescue(tx: Transaction, queues: Sequence[str], limits: CrashLimits, dead: Se
         if queue := tx.queue_number_if_known(name):
             sweep.recover_expired_leases(queue)
             sweep.end_late(queue)
+            forget_idle(tx, queue)
     return sweep.rescued()
 
 

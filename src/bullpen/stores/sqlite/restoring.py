@@ -23,7 +23,7 @@ from bullpen.stores.sqlite.transaction import Row, Transaction, counter_of, find
 
 _INSERT_JOB = (
     "INSERT INTO job(key, queue, own_id, state, priority, position, added_ms, entered_ms, due_ms, start_by_ms,"
-    " started_ms, finished_ms, worker, epoch, attempts_made, crashes, tenant, dedup, keep, cancelling, note,"
+    " started_ms, finished_ms, worker, epoch, attempts_made, crashes, tenant, group_name, dedup, keep, cancelling, note,"
     " progress, result, failure, stacks) VALUES"
 )
 _JOBS = ("waiting", "prioritized", "delayed", "active", "waiting_children", "completed", "failed")
@@ -130,6 +130,7 @@ def _insert(tx: Transaction, queue: int, jobs: Sequence[SavedJob]) -> dict[str, 
         bodies.append((key, record.name, record.data, encode(record.spec)))
         logs += [(key, n, line) for n, line in enumerate(job.logs, 1)]
         tx.count(queue, counter_of(STATE_NUMBER[record.state], record.priority), 1)
+        tx.count_grouped(queue, record.spec.group, STATE_NUMBER[record.state], 1)
         _tell(tx, queue, record)
     if rows:
         tx.execute_rows(_INSERT_JOB, "", rows)
@@ -169,6 +170,7 @@ def _row(key: int, queue: int, job: SavedJob, record: JobRecord) -> Row:
         record.attempts_made,
         encode(record.crashes) if record.crashes else None,
         record.tenant,
+        record.spec.group,
         record.spec.dedup.id if record.spec.dedup else None,
         keep_if_special(record.spec),
         record.cancelling,

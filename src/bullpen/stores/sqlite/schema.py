@@ -8,13 +8,17 @@ partial indexes, the one of its state, in the order in which that state is read.
 (head of the line), or a fresh number (end of the line). `entered_ms` is when a job that
 waits, for its turn or its time, came to where it stands. Counters on `queue` make counting free.
 Events are kept in runs: one row holds all that a commit said about a queue.
+
+A job that has a group stands in the same index under the group's name, and in a second one that
+orders the grouped jobs of a queue by their places. A row of `job_group` is a group that has jobs
+or something of its own: it is in the ring, or wakes at a time, or neither.
 """
 
 import sqlite3
 
 from bullpen.errors import StoreCorrupt, StoreTooNew
 
-VERSION = 1
+VERSION = 2
 
 READY, DELAYED, ACTIVE, WAITING_CHILDREN, COMPLETED, FAILED = range(6)
 
@@ -128,6 +132,52 @@ CREATE TABLE worker(
 ) WITHOUT ROWID;
 """
 
+_GROUPS = f"""
+ALTER TABLE job ADD COLUMN group_name TEXT;
+ALTER TABLE queue ADD COLUMN grouped INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE queue ADD COLUMN limited INTEGER NOT NULL DEFAULT 0;
+DROP INDEX job_ready;
+CREATE INDEX job_ready ON job(queue, group_name, priority, position) WHERE state = {READY};
+CREATE INDEX job_grouped ON job(queue, priority, position) WHERE state = {READY} AND group_name IS NOT NULL;
+
+CREATE TABLE job_group(
+  queue INTEGER NOT NULL,
+  name TEXT NOT NULL,
+  waiting INTEGER NOT NULL,
+  active INTEGER NOT NULL,
+  is_in_ring INTEGER NOT NULL,
+  virtual_time REAL NOT NULL,
+  wake_ms INTEGER,
+  is_shown INTEGER NOT NULL,
+  keep_until_ms INTEGER NOT NULL,
+  paused INTEGER NOT NULL,
+  limits BLOB,
+  window_until_ms INTEGER NOT NULL,
+  window_starts INTEGER NOT NULL,
+  closed_until_ms INTEGER NOT NULL,
+  PRIMARY KEY(queue, name)
+) WITHOUT ROWID;
+CREATE INDEX job_group_ring ON job_group(queue, virtual_time, name) WHERE is_in_ring;
+CREATE INDEX job_group_wake ON job_group(queue, wake_ms) WHERE wake_ms IS NOT NULL;
+CREATE INDEX job_group_shown ON job_group(queue, name) WHERE is_shown;
+CREATE INDEX job_group_idle ON job_group(queue, virtual_time) WHERE NOT is_shown;
+
+CREATE TABLE ring(
+  queue INTEGER PRIMARY KEY,
+  present REAL NOT NULL DEFAULT 0,
+  latest REAL NOT NULL DEFAULT 0,
+  limits BLOB
+);
+
+CREATE TABLE queue_limit(
+  queue INTEGER PRIMARY KEY,
+  limits BLOB NOT NULL,
+  window_until_ms INTEGER NOT NULL DEFAULT 0,
+  window_starts INTEGER NOT NULL DEFAULT 0,
+  closed_until_ms INTEGER NOT NULL DEFAULT 0
+);
+"""
+
 _MOVING = """
 CREATE TABLE IF NOT EXISTS move(
   queue INTEGER PRIMARY KEY,
@@ -144,7 +194,7 @@ CREATE TABLE IF NOT EXISTS arrival(
 """
 """Made by the first move into a file. No new version: an older Bullpen that has the file open goes on."""
 
-MIGRATIONS: tuple[str, ...] = (_VERSION_1,)
+MIGRATIONS: tuple[str, ...] = (_VERSION_1, _GROUPS)
 """The script at index n brings a file from version n to n + 1."""
 
 

@@ -9,10 +9,11 @@ from bullpen.job.events import Event, EventKind
 from bullpen.job.record import CrashKind, CrashLimits, Failure, FailureKind, JobRef, stalls_in
 from bullpen.job.spec import JobSpec, Keep
 from bullpen.job.state import State
-from bullpen.job.verdicts import Cancelled, Completed, Failed, Postponed, Released, Retry, Settlement
+from bullpen.job.verdicts import Cancelled, Completed, Failed, Limited, Postponed, Released, Retry, Settlement
 from bullpen.stores.base import SettleOutcome
 from bullpen.stores.sqlite.adding import add, release_dedup
 from bullpen.stores.sqlite.forgetting import keep_of, retain
+from bullpen.stores.sqlite.limiting import close_for
 from bullpen.stores.sqlite.rows import decode_crashes, decode_spec, decode_stacks, encode, state_of
 from bullpen.stores.sqlite.schema import ACTIVE, COMPLETED, DELAYED, FAILED, READY
 from bullpen.stores.sqlite.tokens import key_and_token
@@ -24,7 +25,7 @@ _COMPLETE = (
 )
 _COMPLETED_ROWS = (
     f") AS done WHERE job.key = done.column1 AND job.token = done.column2 AND job.state = {ACTIVE}"
-    " RETURNING key, queue, own_id, tenant, dedup, keep"
+    " RETURNING key, queue, own_id, tenant, dedup, keep, group_name"
 )
 
 
@@ -68,8 +69,9 @@ def _complete(tx: Transaction, settlements: Sequence[Settlement], places: Mappin
     kept: dict[int, list[tuple[int, Keep]]] = {}
     done = [key for key in places if key in rows]
     for key in done:
-        _, queue, own_id, tenant, dedup, keep = rows[key]
+        _, queue, own_id, tenant, dedup, keep, group = rows[key]
         tx.count(queue, counter_of(ACTIVE, 0), -1)
+        tx.count_grouped(queue, group, ACTIVE, -1)
         tx.count(queue, counter_of(COMPLETED, 0), 1)
         tx.tell(
             queue,
@@ -150,6 +152,9 @@ def _settle_one(tx: Transaction, settlement: Settlement) -> SettleOutcome:
             _delay(tx, job, delay_ms, note=note, attempts=0)
         case Released(crash, limits):
             release(tx, job, crash, limits)
+        case Limited(delay_ms, group_only):
+            close_for(tx, job.queue, job.spec.group if group_only else None, delay_ms)
+            release(tx, job, None)
         case unknown:
             assert_never(unknown)
     return SettleOutcome.SETTLED
@@ -279,3 +284,5 @@ def brief(failure: Failure) -> Failure:
 def _moved(tx: Transaction, job: Held, state: int) -> None:
     tx.count(job.queue, counter_of(job.state, job.priority), -1)
     tx.count(job.queue, counter_of(state, job.priority), 1)
+    tx.count_grouped(job.queue, job.spec.group, job.state, -1)
+    tx.count_grouped(job.queue, job.spec.group, state, 1)

@@ -11,6 +11,7 @@ from bullpen.stores.base import Cancellation
 from bullpen.stores.sqlite.adding import release_dedup
 from bullpen.stores.sqlite.claiming import make_runnable
 from bullpen.stores.sqlite.forgetting import forget
+from bullpen.stores.sqlite.grouping import forget_all
 from bullpen.stores.sqlite.rows import STATE_NUMBER, state_of
 from bullpen.stores.sqlite.schema import ACTIVE, COMPLETED, DELAYED, FAILED, READY, moving_tables
 from bullpen.stores.sqlite.settling import Held, cancelled, end_unstarted, look_up
@@ -66,6 +67,7 @@ def _retry(tx: Transaction, job: Held) -> None:
     )
     tx.count(job.queue, counter_of(job.state, job.priority), -1)
     tx.count(job.queue, counter_of(READY, job.priority), 1)
+    tx.count_grouped(job.queue, job.spec.group, READY, 1)
     add_log(tx, job, [f"retried by hand from {prev} after {job.attempts_made} attempts"])
     tx.tell(job.queue, Event(EventKind.WAITING, job.id, tx.now_ms, job.tenant, prev=prev))
     tx.now_runnable(job.queue)
@@ -73,7 +75,8 @@ def _retry(tx: Transaction, job: Held) -> None:
 
 def promote(tx: Transaction, ref: JobRef) -> None:
     job = _delayed(tx, ref, "to be promoted")
-    make_runnable(tx, job.queue, [(job.key, job.own_id, job.tenant, job.priority)], prev=State.DELAYED)
+    rows: list[Row] = [(job.key, job.own_id, job.tenant, job.priority, job.spec.group)]
+    make_runnable(tx, job.queue, rows, prev=State.DELAYED)
 
 
 def change_delay(tx: Transaction, ref: JobRef, delay_ms: int) -> None:
@@ -102,7 +105,7 @@ def remove(tx: Transaction, ref: JobRef) -> None:
 
 
 def _forget_and_tell(tx: Transaction, keys: Sequence[int], *, remember_ids: bool) -> None:
-    for key, queue, own_id, tenant, dedup, state, priority, _ in forget(tx, keys, remember_ids=remember_ids):
+    for key, queue, own_id, tenant, dedup, state, priority, *_ in forget(tx, keys, remember_ids=remember_ids):
         prev = state_of(state, priority)
         tx.tell(queue, Event(EventKind.REMOVED, own_id or str(key), tx.now_ms, tenant, prev=prev))
         if dedup is not None and state not in (COMPLETED, FAILED):
@@ -197,7 +200,9 @@ def obliterate(tx: Transaction, name: str, *, force: bool) -> bool:
         return False
     (paused,) = tx.counters(queue, "paused")
     tx.count(queue, "paused", -paused)
-    for table in ("dedup", "id_memory", "event", *moving_tables(tx.db)):
+    tx.count(queue, "limited", -tx.counters(queue, "limited")[0])
+    forget_all(tx, queue)
+    for table in ("dedup", "id_memory", "event", "queue_limit", *moving_tables(tx.db)):
         tx.db.execute(f"DELETE FROM {table} WHERE queue = ?", (queue,))
     tx.unlist(queue)
     return True

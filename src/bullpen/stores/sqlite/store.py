@@ -8,6 +8,7 @@ from typing import TypeVar, cast
 from bullpen.clock import SYSTEM_CLOCK, Clock
 from bullpen.errors import StoreNotOpen
 from bullpen.job.events import Event, EventKind
+from bullpen.job.limits import GroupLimits, GroupPage, QueueLimits, QueueStanding
 from bullpen.job.record import CrashKind, CrashLimits, JobRecord, JobRef, Lease
 from bullpen.job.spec import NewJob
 from bullpen.job.state import State
@@ -29,10 +30,21 @@ from bullpen.stores.base import (
     WorkerInfo,
 )
 from bullpen.stores.moving import Cargo, MemoryPage, Move, SavedJob
-from bullpen.stores.sqlite import adding, claiming, exporting, leasing, looking, rescuing, restoring, settling, steering
+from bullpen.stores.sqlite import (
+    claiming,
+    exporting,
+    leasing,
+    limiting,
+    looking,
+    rescuing,
+    restoring,
+    settling,
+    steering,
+)
 from bullpen.stores.sqlite.connection import Sync
 from bullpen.stores.sqlite.file import SharedFile, Waiter, acquire, release
 from bullpen.stores.sqlite.requests import answer_add, answer_exchange
+from bullpen.stores.sqlite.sizing import add_within_sizes
 from bullpen.stores.sqlite.transaction import News, Transaction
 
 T = TypeVar("T")
@@ -86,10 +98,14 @@ class SqliteStore:
     # ── producing and working ────────────────────────────────────────────────────────────
 
     async def add(self, jobs: Sequence[NewJob], *, request: str) -> Sequence[Added]:
-        return await self._write(lambda tx: answer_add(tx, request, lambda: adding.add(tx, jobs)))
+        return await self._write(lambda tx: answer_add(tx, request, lambda: add_within_sizes(tx, jobs)))
 
-    async def claim(self, wants: Mapping[str, int], *, worker: str, lease_ms: int, request: str) -> Claimed:
-        exchanged = await self.exchange((), wants, worker=worker, lease_ms=lease_ms, request=request)
+    async def claim(
+        self, wants: Mapping[str, int], *, worker: str, lease_ms: int, request: str, at_most: int | None = None
+    ) -> Claimed:
+        exchanged = await self.exchange(
+            (), wants, worker=worker, lease_ms=lease_ms, request=request, at_most=at_most
+        )
         return exchanged.claimed
 
     async def settle(self, settlements: Sequence[Settlement], *, request: str) -> Sequence[SettleOutcome]:
@@ -103,6 +119,7 @@ class SqliteStore:
         worker: str,
         lease_ms: int,
         request: str,
+        at_most: int | None = None,
     ) -> Exchanged:
         file = self._file
         token = file.next_claim()
@@ -111,7 +128,7 @@ class SqliteStore:
         def exchange(tx: Transaction, *, may_claim: bool) -> Exchanged:
             tx.failed.clear()
             settled = settling.settle(tx, settlements) if settlements else []
-            claimed = claiming.claim(tx, wants, claimant) if wants and may_claim else Claimed()
+            claimed = claiming.claim(tx, wants, claimant, at_most) if wants and may_claim else Claimed()
             _tell_if_drained(tx, settlements, settled, claimed)
             return Exchanged(tuple(settled), claimed, tuple(tx.failed))
 
@@ -247,6 +264,33 @@ class SqliteStore:
             if some < portion:
                 break
         return moved
+
+    # ── limits and groups ────────────────────────────────────────────────────────────────
+
+    async def set_limits(self, queue: str, limits: QueueLimits) -> None:
+        await self._write(lambda tx: limiting.set_limits(tx, queue, limits))
+
+    async def limits(self, queue: str) -> QueueStanding:
+        now_ms = self._clock.now_ms()
+        return await self._file.read(lambda db: limiting.standing(db, looking.existing_queue(db, queue), now_ms))
+
+    async def set_group(self, queue: str, group: str, limits: GroupLimits | None) -> None:
+        await self._write(lambda tx: limiting.set_group(tx, queue, group, limits))
+
+    async def set_group_default(self, queue: str, limits: GroupLimits) -> None:
+        await self._write(lambda tx: limiting.set_group_default(tx, queue, limits))
+
+    async def pause_group(self, queue: str, group: str) -> None:
+        await self._write(lambda tx: limiting.pause_group(tx, queue, group))
+
+    async def resume_group(self, queue: str, group: str) -> None:
+        await self._write(lambda tx: limiting.resume_group(tx, queue, group))
+
+    async def groups(self, queue: str, *, limit: int, cursor: str | None = None) -> GroupPage:
+        now_ms = self._clock.now_ms()
+        return await self._file.read(
+            lambda db: limiting.groups(db, looking.existing_queue(db, queue), limit, cursor, now_ms)
+        )
 
     # ── looking ──────────────────────────────────────────────────────────────────────────
 

@@ -78,6 +78,7 @@ class Transaction:
         self._next_number: int | None = None
         self._listed: set[int] = set()
         self._when_committed: list[Callable[[], None]] = []
+        self._group_changes: dict[tuple[int, str], list[int]] = {}
         self.failed: list[JobRef] = []
         """Jobs that the verb at work failed by itself; whoever reports them empties it first."""
 
@@ -139,6 +140,25 @@ class Transaction:
 
     def count(self, queue: int, counter: str, change: int) -> None:
         self._deltas[queue][counter] += change
+
+    def count_grouped(self, queue: int, group: str | None, state: int, change: int) -> None:
+        """So many more jobs of the group are in this state; whoever counts on `count` counts here too."""
+        if group is None or state not in (READY, ACTIVE):
+            return
+        self.touch_group(queue, group)[0 if state == READY else 1] += change
+        if state == READY:
+            self.count(queue, "grouped", change)
+
+    def touch_group(self, queue: int, group: str) -> list[int]:
+        """The group is to be looked at again; how many more wait and run there, as far as was counted."""
+        return self._group_changes.setdefault((queue, group), [0, 0])
+
+    def take_group_changes(self, queue: int | None = None) -> dict[tuple[int, str], list[int]]:
+        """All groups that were touched, or those of one queue; grouping.py puts each where it belongs."""
+        taken = {key: found for key, found in self._group_changes.items() if queue in (None, key[0])}
+        for key in taken:
+            del self._group_changes[key]
+        return taken
 
     def counters(self, queue: int, *names: str) -> list[int]:
         """These counters of the queue as they stand within this transaction."""
@@ -209,8 +229,10 @@ class Transaction:
         # `listed` is set rather than counted: a queue that was removed lives again.
         sets = ", ".join("listed = 1 + ?" if name == "listed" else f"{name} = {name} + ?" for name in changes)
         sets += ", " if sets else ""
-        sql = f"UPDATE queue SET {sets}last_event = last_event + ? WHERE id = ? RETURNING last_event"
-        last = self.db.execute(sql, (*changes.values(), len(events), queue)).fetchone()[0]
+        sql = f"UPDATE queue SET {sets}last_event = last_event + ? WHERE id = ? RETURNING last_event, limited"
+        last, is_limited = self.db.execute(sql, (*changes.values(), len(events), queue)).fetchone()
+        if is_limited and changes.get("active", 0) < 0:
+            self.now_runnable(queue)  # a place may be free again
         if events:
             self._write_events(queue, last, events)
 

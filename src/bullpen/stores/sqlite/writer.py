@@ -22,6 +22,7 @@ from typing import Any
 from bullpen.clock import Clock
 from bullpen.errors import BullpenError, StoreUnavailable
 from bullpen.stores.sqlite.connection import TurnLock, translate
+from bullpen.stores.sqlite.grouping import stand_touched
 from bullpen.stores.sqlite.requests import forget_old
 from bullpen.stores.sqlite.schema import check_version
 from bullpen.stores.sqlite.transaction import News, QueueBook, Transaction
@@ -150,6 +151,7 @@ class Writer:
                     except BullpenError as refusal:
                         work.error = refusal
                 self._forget_now_and_then(tx)
+                stand_touched(tx)
                 tx.flush()
                 self._db.execute("COMMIT")
             except BaseException:
