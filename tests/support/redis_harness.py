@@ -86,6 +86,9 @@ class RedisHarness:
         for key in await self.keys():
             queue, _, rest = key.removeprefix(f"{self.prefix}:").partition(":")
             if not queue:
+                _, _, own_queue, own = rest.split(":", 3) if rest.startswith("bullpen:queue:") else ("", "", "", "")
+                if own == "grouped":
+                    places[own_queue].update(self._check_groups(key.removesuffix(own), own_queue))
                 continue
             if rest in _PLACES:
                 places[queue].update(self._members(key, rest))
@@ -98,6 +101,19 @@ class RedisHarness:
             assert places[queue] == Counter(jobs[queue]), f"jobs and places of {queue}"
             active = set(self._members(f"{self.prefix}:{queue}:active", "active"))
             assert locks[queue] <= active, f"locks without active jobs in {queue}"
+
+    def _check_groups(self, own: str, queue: str) -> list[str]:
+        """The ids of all that wait in groups: each also in the line of its own group, at the same place."""
+        known = self._at_once
+        waiting: dict[str, float] = dict(known.zrange(f"{own}grouped", 0, -1, withscores=True))  # type: ignore[arg-type]
+        in_lines: list[tuple[str, float]] = []
+        for line in known.scan_iter(f"{own}group-line:*", count=1000):
+            group = str(line).removeprefix(f"{own}group-line:")
+            for job, score in known.zrange(line, 0, -1, withscores=True):  # type: ignore[union-attr]
+                assert known.hget(f"{self.prefix}:{queue}:{job}", "bullpen:group") == group
+                in_lines.append((str(job), score))
+        assert sorted(in_lines) == sorted(waiting.items()), f"groups of {queue}"
+        return list(waiting)
 
     def _members(self, key: str, place: str) -> list[str]:
         found = self._at_once.lrange(key, 0, -1) if place in _LISTS else self._at_once.zrange(key, 0, -1)

@@ -27,6 +27,18 @@ UNION ALL SELECT 'token without lease', key FROM job WHERE state != 2 AND token 
 UNION ALL SELECT 'finished without time', key FROM job WHERE (state IN (4, 5)) != (finished_ms IS NOT NULL)
 UNION ALL SELECT 'delayed without due time', key FROM job WHERE state = 1 AND due_ms IS NULL
 """
+_GROUPS = """
+SELECT queue.name, job_group.name, job_group.waiting, job_group.active,
+  (SELECT count(*) FROM job WHERE job.queue = queue.id AND group_name = job_group.name AND state = 0),
+  (SELECT count(*) FROM job WHERE job.queue = queue.id AND group_name = job_group.name AND state = 2)
+FROM job_group JOIN queue ON queue.id = job_group.queue
+"""
+_GROUPED = """
+SELECT queue.name, queue.grouped,
+  (SELECT count(*) FROM job WHERE job.queue = queue.id AND group_name IS NOT NULL AND state = 0),
+  (SELECT coalesce(sum(waiting), 0) FROM job_group WHERE job_group.queue = queue.id)
+FROM queue
+"""
 
 
 class SqliteHarness:
@@ -68,6 +80,10 @@ def check_file(path: Path) -> None:
         assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         for name, *numbers in db.execute(_COUNTERS):
             assert numbers[:6] == numbers[6:], f"counters of {name}"
+        for queue, name, *numbers in db.execute(_GROUPS):
+            assert numbers[:2] == numbers[2:], f"counters of group {name} in {queue}"
+        for queue, *numbers in db.execute(_GROUPED):
+            assert len(set(numbers)) == 1, f"grouped jobs of {queue}"
         assert db.execute(_STRAYS).fetchall() == []
     finally:
         db.close()

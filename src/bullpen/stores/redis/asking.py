@@ -12,7 +12,7 @@ import msgspec
 from bullpen.errors import BadData
 from bullpen.job.record import CrashKind, CrashLimits, Failure, FailureKind, JobRef, Lease
 from bullpen.job.spec import NewJob
-from bullpen.job.verdicts import Cancelled, Completed, Failed, Postponed, Released, Retry, Settlement
+from bullpen.job.verdicts import Cancelled, Completed, Failed, Limited, Postponed, Released, Retry, Settlement
 from bullpen.stores.base import REQUEST_MEMORY_MS
 from bullpen.stores.redis.codec import encode_options
 from bullpen.stores.redis.keys import Keys
@@ -66,6 +66,8 @@ class Batch:
             message["lifo"] = True
         if spec.tenant is not None:
             message["tenant"] = spec.tenant
+        if spec.group is not None:
+            message["group"] = spec.group
         if spec.start_by_ms is not None:
             message["start_by"] = spec.start_by_ms
         if (dedup := spec.dedup) is not None:
@@ -103,6 +105,8 @@ class Batch:
                 return {"verdict": "postponed", "delay": delay_ms, "note": storable(note)}
             case Released(crash, limits):
                 return {"verdict": "released", "crash": crash, "limits": limits}
+            case Limited(delay_ms, group_only):
+                return {"verdict": "limited", "delay": delay_ms, "group_only": group_only}
             case unknown:
                 assert_never(unknown)
 
@@ -123,26 +127,30 @@ def ask_add(keys: Keys, jobs: Sequence[NewJob], now_ms: int) -> bytes:
 
 
 def ask_exchange(
-    keys: Keys, settlements: Sequence[Settlement], wants: Mapping[str, int], terms: LeaseTerms, now_ms: int
+    keys: Keys,
+    settlements: Sequence[Settlement],
+    wants: Mapping[str, int],
+    terms: LeaseTerms,
+    now_ms: int,
+    at_most: int | None,
 ) -> bytes:
     batch = Batch(keys)
     ended = [batch.settlement(settlement) for settlement in settlements]
     wanted = [{"queue": batch.number(queue), "count": count} for queue, count in wants.items()]
-    return encode(
-        {
-            "now": now_ms,
-            "memory_ms": max(terms.ms, REQUEST_MEMORY_MS),
-            "queues": batch.queues(),
-            "settlements": ended,
-            "wants": wanted,
-            "lease": {
-                "token": terms.token,
-                "worker": terms.worker,
-                "ms": terms.ms,
-                "queues": keys.worker_queues(terms.worker),
-            },
-        }
-    )
+    message = {
+        "now": now_ms,
+        "memory_ms": max(terms.ms, REQUEST_MEMORY_MS),
+        "queues": batch.queues(),
+        "settlements": ended,
+        "wants": wanted,
+        "lease": {
+            "token": terms.token,
+            "worker": terms.worker,
+            "ms": terms.ms,
+            "queues": keys.worker_queues(terms.worker),
+        },
+    }
+    return encode(message if at_most is None else message | {"at_most": at_most})
 
 
 def ask_renew(keys: Keys, leases: Sequence[Lease], lease_ms: int) -> bytes:

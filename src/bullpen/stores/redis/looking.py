@@ -32,13 +32,14 @@ async def job(site: Site, ref: JobRef) -> JobRecord:
 async def jobs(site: Site, queue: str, state: State, limit: int, cursor: str | None, *, newest_first: bool) -> JobPage:
     seen = _Cursor() if cursor is None else _parse_cursor(cursor)
     way = "newest first" if newest_first else ""
-    found = await site.ask(scripts.JOBS, queue, state, str(limit), way, seen.score, *seen.ids)
+    where = "grouped" if seen.grouped else ""
+    found = await site.ask(scripts.JOBS, queue, state, str(limit), way, where, seen.score, *seen.ids)
     if found == MISSING:
         raise queue_missing(queue)
     page, more = found[:limit], len(found) > limit
     records = [
         read_record(JobRef(queue, job_id.decode()), state, due_ms(score) if state is State.DELAYED else None, fields)
-        for job_id, score, fields in page
+        for job_id, score, _, fields in page
         # An entry whose record is lost is no job.
         if fields
     ]
@@ -50,12 +51,14 @@ class _Cursor(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_field
 
     score: Annotated[str, msgspec.Meta(pattern=r"^-?[0-9]+(\.[0-9]+)?$")] = "0"
     ids: Annotated[tuple[str, ...], msgspec.Meta(max_length=_SEEN)] = ()
+    grouped: bool = False
+    """Among the jobs that wait in groups."""
 
 
 def _cursor_after(page: Sequence[Sequence[Any]]) -> str:
-    last_id, score, _ = page[-1]
+    last_id, score, grouped, _ = page[-1]
     if score:
-        return _encode(_Cursor(score.decode(), (last_id.decode(),))).decode()
+        return _encode(_Cursor(score.decode(), (last_id.decode(),), bool(grouped))).decode()
     return _encode(_Cursor(ids=tuple(job_id.decode() for job_id, *_ in reversed(page[-_SEEN:])))).decode()
 
 
@@ -81,7 +84,7 @@ async def logs(site: Site, ref: JobRef, start: int, limit: int) -> LogPage:
 
 
 async def counts(site: Site, queue: str) -> Counts:
-    found = await site.connection.run(scripts.COUNTS, site.keys.meta(queue), site.keys.base(queue))
+    found = await site.ask(scripts.COUNTS, queue)
     if not found:
         raise queue_missing(queue)
     waiting, prioritized, delayed, active, waiting_children, completed, failed, word = found

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from bullpen.errors import GroupFull
 from bullpen.job.events import Event, EventKind
 from bullpen.job.record import ClaimedJob, CrashKind, Failure, FailureKind, JobRecord, JobRef, Lease
 from bullpen.job.state import State
@@ -32,7 +33,13 @@ _decode_details = msgspec.json.Decoder(FailureDetails).decode
 _decode_stacks = msgspec.json.Decoder(tuple[str, ...]).decode
 
 
-def read_added(answer: Sequence[Sequence[bytes]]) -> list[Added]:
+def read_added(answer: Sequence[Any], keys: Keys) -> list[Added]:
+    if answer and answer[0] == b"full":
+        _, base, group, waiting, most, more = answer
+        raise GroupFull(
+            f"group {group.decode()!r} of queue {keys.queue_of(base)!r} has {waiting} of {most} jobs waiting:"
+            f" {more} more would be too many; nothing was added"
+        )
     return [Added(job_id.decode(), AddOutcome(outcome.decode())) for job_id, outcome in answer]
 
 

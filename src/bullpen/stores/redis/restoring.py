@@ -64,6 +64,7 @@ def _job(queue: str, job: SavedJob) -> Message:
     more = {
         "due": record.run_at_ms if record.state == State.DELAYED else None,
         "tenant": record.tenant,
+        "group": record.spec.group,
         "start_by": job.start_by_ms,
         "subject": None if job.subject is None else _subject(queue, job.subject),
     }
@@ -98,6 +99,7 @@ def _fields(queue: str, job: SavedJob) -> dict[str, str]:
         "entered": job.entered_ms,
         "start_by": job.start_by_ms,
         "tenant": record.tenant,
+        "group": record.spec.group,
         "dedup_id": record.spec.dedup.id if record.spec.dedup else None,
         "started": record.started_ms,
         "finished": record.finished_ms if record.state in FINISHED else None,

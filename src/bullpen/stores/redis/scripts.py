@@ -34,14 +34,15 @@ def _stored_name(match: re.Match[str]) -> str:
     return f'"{_NAMES[match[1]][match[2]]}"'
 
 
-_LINE = ("queue", "line")
+_GROUPS = ("queue", "groups")
+_LINE = (*_GROUPS, "line")
 _ADDING = (*_LINE, "jobs", "insert")
 _ENDING = (*_ADDING, "lease", "finish")
 _RELEASING = (*_ENDING, "release")
 _REMOVING = (*_ENDING, "place", "remove")
 
 # Producing and working. All but `add` run on a full server too: it must be able to drain.
-ADD = Script("add", parts=("memory", *_ADDING))
+ADD = Script("add", parts=("memory", *_ADDING, "sizes"))
 EXCHANGE = Script("exchange", parts=("memory", *_RELEASING, "settle", "take"), flags="allow-oom")
 RENEW = Script("renew", parts=("queue", "lease"), flags="allow-oom")
 ABANDON = Script("abandon", parts=("memory", *_RELEASING), flags="allow-oom")
@@ -68,17 +69,25 @@ CLEAN = Script("clean", parts=(*_REMOVING, "listing"), flags="allow-oom")
 OBLITERATE = Script("obliterate", parts=("queue", "jobs"), flags="allow-oom")
 FORGET_SUBJECTS = Script("forget_subjects", flags="allow-oom")
 
+# Limits and groups.
+SET_LIMITS = Script("set_limits", parts=("queue",), flags="allow-oom")
+LIMITS = Script("limits", parts=("queue",), flags="no-writes")
+SET_GROUP = Script("set_group", parts=_GROUPS, flags="allow-oom")
+SET_GROUP_DEFAULT = Script("set_group_default", parts=_GROUPS, flags="allow-oom")
+PAUSE_GROUP = Script("pause_group", parts=_GROUPS, flags="allow-oom")
+LIST_GROUPS = Script("list_groups", parts=_GROUPS, flags="no-writes")
+
 # Moving to another store, and from one.
-EXPORT_JOBS = Script("export_jobs", parts=("queue", "listing"), flags="no-writes")
+EXPORT_JOBS = Script("export_jobs", parts=(*_GROUPS, "listing"), flags="no-writes")
 EXPORT_SUBJECTS = Script("export_subjects", flags="no-writes")
 DEPART = Script("depart", parts=_REMOVING, flags="allow-oom")
 BEGIN_MOVE = Script("begin_move", parts=("queue",))
 RESTORE = Script("restore", parts=_ADDING)
 
 # Looking.
-COUNTS = Script("counts", flags="no-writes")
-JOB = Script("job", parts=("queue", "place"), flags="no-writes")
-JOBS = Script("jobs", parts=("queue", "listing"), flags="no-writes")
+COUNTS = Script("counts", parts=_GROUPS, flags="no-writes")
+JOB = Script("job", parts=(*_GROUPS, "place"), flags="no-writes")
+JOBS = Script("jobs", parts=(*_GROUPS, "listing"), flags="no-writes")
 LOGS = Script("logs", flags="no-writes")
-OLDEST = Script("oldest", parts=("queue", "listing"), flags="no-writes")
+OLDEST = Script("oldest", parts=(*_GROUPS, "listing"), flags="no-writes")
 EVENTS = Script("events", flags="no-writes")

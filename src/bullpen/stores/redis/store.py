@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from bullpen.clock import SYSTEM_CLOCK, Clock
+from bullpen.job.limits import GroupLimits, GroupPage, QueueLimits, QueueStanding
 from bullpen.job.record import CrashKind, CrashLimits, JobRecord, JobRef, Lease
 from bullpen.job.spec import NewJob
 from bullpen.job.state import State
@@ -33,7 +34,7 @@ from bullpen.stores.base import (
     WorkerState,
 )
 from bullpen.stores.moving import Cargo, MemoryPage, Move, SavedJob
-from bullpen.stores.redis import exporting, looking, rescuing, restoring, steering
+from bullpen.stores.redis import exporting, limiting, looking, rescuing, restoring, steering
 from bullpen.stores.redis.address import parse_address
 from bullpen.stores.redis.asking import LeaseTerms, ask_abandon, ask_add, ask_exchange, ask_renew
 from bullpen.stores.redis.connection import Connection
@@ -99,10 +100,12 @@ class RedisStore:
 
     async def add(self, jobs: Sequence[NewJob], *, request: str) -> Sequence[Added]:
         message = ask_add(self._keys, jobs, self._clock.now_ms())
-        return read_added(await self._connection.run(ADD, self._keys.request(request), message))
+        return read_added(await self._connection.run(ADD, self._keys.request(request), message), self._keys)
 
-    async def claim(self, wants: Mapping[str, int], *, worker: str, lease_ms: int, request: str) -> Claimed:
-        exchanged = await self.exchange((), wants, worker=worker, lease_ms=lease_ms, request=request)
+    async def claim(
+        self, wants: Mapping[str, int], *, worker: str, lease_ms: int, request: str, at_most: int | None = None
+    ) -> Claimed:
+        exchanged = await self.exchange((), wants, worker=worker, lease_ms=lease_ms, request=request, at_most=at_most)
         return exchanged.claimed
 
     async def settle(self, settlements: Sequence[Settlement], *, request: str) -> Sequence[SettleOutcome]:
@@ -117,10 +120,11 @@ class RedisStore:
         worker: str,
         lease_ms: int,
         request: str,
+        at_most: int | None = None,
     ) -> Exchanged:
         now_ms = self._clock.now_ms()
         terms = LeaseTerms(f"{self._instance}:{next(self._claims)}:{now_ms}", worker, lease_ms)
-        message = ask_exchange(self._keys, settlements, wants, terms, now_ms)
+        message = ask_exchange(self._keys, settlements, wants, terms, now_ms, at_most)
         answer = await self._connection.run(EXCHANGE, self._keys.request(request), message)
         return read_exchanged(answer, self._keys)
 
@@ -192,6 +196,29 @@ class RedisStore:
 
     async def obliterate(self, queue: str, *, force: bool) -> None:
         await steering.obliterate(self._site, queue, force=force)
+
+    # ── limits and groups ────────────────────────────────────────────────────────────────
+
+    async def set_limits(self, queue: str, limits: QueueLimits) -> None:
+        await limiting.set_limits(self._site, queue, limits)
+
+    async def limits(self, queue: str) -> QueueStanding:
+        return await limiting.limits(self._site, queue)
+
+    async def set_group(self, queue: str, group: str, limits: GroupLimits | None) -> None:
+        await limiting.set_group(self._site, queue, group, limits)
+
+    async def set_group_default(self, queue: str, limits: GroupLimits) -> None:
+        await limiting.set_group_default(self._site, queue, limits)
+
+    async def pause_group(self, queue: str, group: str) -> None:
+        await limiting.pause_group(self._site, queue, group, paused=True)
+
+    async def resume_group(self, queue: str, group: str) -> None:
+        await limiting.pause_group(self._site, queue, group, paused=False)
+
+    async def groups(self, queue: str, *, limit: int, cursor: str | None = None) -> GroupPage:
+        return await limiting.groups(self._site, queue, limit, cursor)
 
     # ── looking ──────────────────────────────────────────────────────────────────────────
 

@@ -4,7 +4,7 @@ import sqlite3
 
 import msgspec
 
-from bullpen.job.limits import NO_LIMITS, GroupInfo, GroupLimits, GroupPage, QueueLimits, QueueStanding
+from bullpen.job.limits import NO_GROUP_LIMITS, NO_LIMITS, GroupInfo, GroupLimits, GroupPage, QueueLimits, QueueStanding
 from bullpen.stores.sqlite.grouping import (
     SELECT_GROUP,
     Group,
@@ -114,7 +114,7 @@ def close_for(tx: Transaction, queue: int, group: str | None, delay_ms: int) -> 
 def set_group(tx: Transaction, name: str, group: str, limits: GroupLimits | None) -> None:
     queue = tx.queue(name)
     known = read_group(tx, queue, group)
-    known.limits = None if limits is None else encode(limits)
+    known.limits = None if limits in (None, NO_GROUP_LIMITS) else encode(limits)
     known.window_starts = known.window_until_ms = 0
     stand(tx, queue, read_ring(tx, queue), [known])
 

@@ -13,7 +13,9 @@ for place = count_claimed(memory), 1, -1 do
   local number, id, epoch = claimed_at(memory, place)
   local queue, token = queues[number], lease_token(memory.token, place)
   if is_held(queue, id, token, epoch) and leave_active(queue, id) then
-    release(queue, id, read_job(queue, id), nil, nil, asked.now)
+    local job = read_job(queue, id)
+    if job.group then end_in_group(queue, job.group, id) end
+    release(queue, id, job, nil, nil, asked.now)
     returned = returned + 1
   end
 end

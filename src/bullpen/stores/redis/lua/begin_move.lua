@@ -15,7 +15,7 @@ if known[1] == origin and last_id < tonumber(known[2]) then
   return "resumed"
 end
 if redis.call("EXISTS", queue.wait, queue.paused, queue.active, queue.prioritized, queue.delayed,
-  queue.waiting_children, queue.completed, queue.failed, queue.base .. KEY.schedulers) > 0 then
+  queue.waiting_children, queue.completed, queue.failed, queue.base .. KEY.schedulers, queue.own .. KEY.grouped) > 0 then
   return "occupied"
 end
 

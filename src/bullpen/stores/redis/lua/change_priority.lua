@@ -11,7 +11,7 @@ if state == "completed" or state == "failed" then return state end
 redis.call("HSET", queue.base .. id, FIELD.priority, priority)
 if state == "waiting" or state == "prioritized" then
   leave_place(queue, id, state)
-  put_in_line(queue, id, priority, "end")
+  put_in_line(queue, id, priority, "end", redis.call("HGET", queue.base .. id, FIELD.group) or nil)
 end
 announce({ queue })
 return "done"

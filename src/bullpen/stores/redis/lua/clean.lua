@@ -19,22 +19,8 @@ local function is_old(id, score)
   return (tonumber(found[1] or found[2] or nil) or now) <= entered_by
 end
 
--- As {id, score}; the line has no scores.
-local function portion()
-  local found = {}
-  if state == "waiting" then
-    local ids = line_range(queue, start, start + PORTION - 1)
-    for i, id in ipairs(ids) do found[i] = { id } end
-  else
-    local place = queue[state] or queue.waiting_children
-    local flat = redis.call("ZRANGE", place, start, start + PORTION - 1, "WITHSCORES")
-    for i = 1, #flat, 2 do found[#found + 1] = { flat[i], flat[i + 1] } end
-  end
-  return found
-end
-
 local gone, stay, is_end = 0, 0, false
-local entries = portion()
+local entries = state_range(queue, state, start, start + PORTION - 1)
 for _, entry in ipairs(entries) do
   if gone == limit then break end
   local id, score = entry[1], entry[2]

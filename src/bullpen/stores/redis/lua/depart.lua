@@ -31,4 +31,5 @@ for _, id in ipairs(ids) do
     gone[#gone + 1] = id
   end
 end
+announce({ queue })
 return gone

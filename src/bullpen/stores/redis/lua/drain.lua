@@ -27,6 +27,13 @@ end
 drain(queue.paused, "waiting")
 drain(queue.wait, "waiting")
 drain(queue.prioritized, "prioritized")
+for _, id in ipairs(redis.call("ZRANGE", grouped_key(queue), 0, limit - gone - 1)) do
+  if gone == limit then break end
+  local state = state_in_group(queue, id)
+  leave_group_line(queue, id)
+  remove_job(queue, id, state, true, now)
+  gone = gone + 1
+end
 if with_delayed then drain(queue.delayed, "delayed") end
 announce({ queue })
 return gone

@@ -1,7 +1,7 @@
 --[[ exchange: end these attempts, then claim those jobs, all in one step. Either half may be empty.
   KEYS 1 the request's memory
   ARGV 1 msgpack {now, memory_ms, queues = {{base, own}, …}, settlements = {{queue, id, token, epoch,
-         verdict, …}, …}, wants = {{queue, count}, …}, lease = {token, worker, ms, queues}}; `queue` counts from 1
+         verdict, …}, …}, wants = {{queue, count}, …}, at_most?, lease = {token, worker, ms, queues}}; `queue` counts from 1
   The same request again gets the first answer, with those of its jobs that are still held under it.
   Returns {{"settled" | "lease-lost", …}, next due ms or "", {{base, id, token, epoch, record fields}, …},
            {{base, id}, …} of jobs that failed here for good, start ms, worker}; the last two are what the
@@ -36,7 +36,8 @@ local claimed = {}
 -- A request that was abandoned before it arrived still settles, but nobody is there to run new jobs.
 local wants = remembered and remembered.abandoned and {} or asked.wants
 for _, want in ipairs(wants) do
-  local jobs, due = take(queues[want.queue], want.count, lease, asked.now)
+  local count = math.min(want.count, asked.at_most and asked.at_most - #claimed or want.count)
+  local jobs, due = take(queues[want.queue], count, lease, asked.now)
   if due then memory.due = math.min(memory.due or due, due) end
   for _, job in ipairs(jobs) do
     claimed[#claimed + 1] = job

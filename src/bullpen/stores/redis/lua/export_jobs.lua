@@ -9,17 +9,6 @@ if not exists(queue) then return "missing" end
 
 local is_finished = state == "completed" or state == "failed"
 
-local function entries()
-  local found = {}
-  if state == "waiting" then
-    for i, id in ipairs(line_range(queue, 0, limit - 1)) do found[i] = { id, "" } end
-    return found
-  end
-  local flat = redis.call("ZRANGE", queue[state] or queue.waiting_children, 0, limit - 1, "WITHSCORES")
-  for i = 1, #flat, 2 do found[#found + 1] = { flat[i], flat[i + 1] } end
-  return found
-end
-
 -- What the job stands for; one that has ended stands for nothing by itself.
 local function subject(id)
   local dedup_id = not is_finished and redis.call("HGET", queue.base .. id, FIELD.dedup_id)
@@ -28,10 +17,10 @@ local function subject(id)
   return { dedup_id, redis.call("PTTL", subject_key), redis.call("HGETALL", queue.base .. KEY.dedup_next .. dedup_id) }
 end
 
-local page = entries()
+local page = state_range(queue, state, 0, limit - 1)
 for _, entry in ipairs(page) do
   local id = entry[1]
-  entry[3] = redis.call("HGETALL", queue.base .. id)
+  entry[3] = redis.call("HGETALL", queue.base .. id) -- in place of where it waits
   entry[4] = redis.call("LRANGE", queue.base .. id .. KEY.logs, 0, -1)
   entry[5] = subject(id)
 end

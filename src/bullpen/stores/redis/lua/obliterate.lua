@@ -23,9 +23,17 @@ end
 for _, list in ipairs({ queue.active, queue.wait, queue.paused }) do
   for _, id in ipairs(redis.call("LPOP", list, limit - gone) or {}) do obliterate_job(id) end
 end
-for _, set in ipairs({ queue.prioritized, queue.delayed, queue.waiting_children, queue.completed, queue.failed }) do
+for _, set in ipairs({ queue.prioritized, queue.own .. KEY.grouped, queue.delayed, queue.waiting_children, queue.completed, queue.failed }) do
   local popped = redis.call("ZPOPMIN", set, limit - gone)
   for i = 1, #popped, 2 do obliterate_job(popped[i]) end
+end
+local own = queue.own
+local groups = redis.call("ZPOPMIN", own .. KEY.groups, limit - gone)
+for i = 1, #groups, 2 do
+  local name = groups[i]
+  redis.call("DEL", own .. KEY.group_settings .. name, own .. KEY.group_state .. name,
+    own .. KEY.group_line .. name, own .. KEY.group_active .. name)
+  gone = gone + 1
 end
 if gone == limit then
   redis.call("HSET", queue.meta, FIELD.paused, 1)
@@ -41,7 +49,8 @@ for _, state in ipairs({ "completed", "failed" }) do
 end
 redis.call("DEL", schedulers, queue.meta, queue.counter, queue.priority_counter, queue.marker,
   queue.stalled, queue.base .. KEY.stalled_check, queue.limiter, queue.remembered_ids, queue.start_by,
-  queue.move, queue.arrivals)
+  queue.move, queue.arrivals, own .. KEY.group_default, own .. KEY.ring, own .. KEY.ring_rest, own .. KEY.ring_closed,
+  own .. KEY.ring_present, own .. KEY.group_places, own .. KEY.busy_groups)
 -- The numbers of the log outlive it for a while: by them its readers see whether they missed anything.
 redis.call("XTRIM", queue.events, "MAXLEN", 0)
 redis.call("PEXPIRE", queue.events, LOG_MEMORY_MS)

@@ -39,6 +39,7 @@ end
 local function take_back(queue, id)
   if not leave_active(queue, id) then return end
   local job = read_job(queue, id)
+  if job.group then end_in_group(queue, job.group, id) end
   if redis.call("EXISTS", queue.base .. id) == 0 then return end
   if release(queue, id, job, asked.crash, asked.limits, asked.now) then
     recovered[#recovered + 1] = { queue.base, id }
@@ -62,9 +63,29 @@ local function end_late(queue)
   end
 end
 
+local function active_ids(queue)
+  local active = {}
+  for first = 0, redis.call("LLEN", queue.active) - 1, AT_ONCE do
+    for _, id in ipairs(redis.call("LRANGE", queue.active, first, first + AT_ONCE - 1)) do active[id] = true end
+  end
+  return active
+end
+
+-- BullMQ may have ended or removed an active job: its group has its place back.
+local function reconcile_groups(queue)
+  local busy = redis.call("SMEMBERS", queue.own .. KEY.busy_groups)
+  local active = #busy > 0 and active_ids(queue)
+  for _, name in ipairs(busy) do
+    for _, id in ipairs(redis.call("SMEMBERS", queue.own .. KEY.group_active .. name)) do
+      if not active[id] then end_in_group(queue, name, id) end
+    end
+  end
+end
+
 -- What else is to be looked after now and then.
 local function sweep(queue)
   end_late(queue)
+  reconcile_groups(queue)
   redis.call("ZREMRANGEBYSCORE", queue.remembered_ids, "-inf", asked.now)
   -- A queue that was obliterated left its log to end in time; BullMQ may have begun it anew.
   if exists(queue) then redis.call("PERSIST", queue.events) end

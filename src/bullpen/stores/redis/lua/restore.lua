@@ -2,7 +2,7 @@
   KEYS 1 the queue's settings
   ARGV 1 the queue's base  2 and of our own keys  3 msgpack {now, run, departed = {id, …}, ids = {{id, until_ms}, …},
          subjects = {subject, …}, jobs = {{id, state, priority, fields, logs, due?, finished?, start_by?, tenant?,
-         name, subject?}, …}}; a subject is {id, owner, until_ms?, kept = {id?, name, data, options}?}
+         group?, name, subject?}, …}}; a subject is {id, owner, until_ms?, kept = {id?, name, data, options}?}
   Returns "superseded" if another run began or none, {"taken", id} of a job whose id is another's here,
           or how many of the jobs were new
   Emits added, waiting, delayed ]]
@@ -48,7 +48,7 @@ local function place(job)
     put_until(queue, job.id, job.due)
     emit(queue, job.tenant, "delayed", "jobId", job.id, "delay", job.due)
   else
-    put_in_line(queue, job.id, job.priority, "end")
+    put_in_line(queue, job.id, job.priority, "end", job.group)
     emit(queue, job.tenant, "waiting", "jobId", job.id)
   end
 end

@@ -6,22 +6,31 @@
   Emits nothing ]]
 local asked = cmsgpack.unpack(ARGV[1])
 
-local function limited_for(queue)
-  if not settings(queue).rate_max then return nil end
+local function limited_until(queue)
+  settings(queue)
+  if queue.closed_until and queue.closed_until > asked.now then return queue.closed_until end
+  if not queue.rate_max then return nil end
   local started = tonumber(redis.call("GET", queue.limiter) or nil) or 0
   local window = redis.call("PTTL", queue.limiter)
-  return started >= queue.rate_max and window > 0 and window or nil
+  return started >= queue.rate_max and window > 0 and asked.now + window or nil
+end
+
+-- When the first delayed job is due, or the first group wakes.
+local function next_time(queue)
+  local due = next_due(queue)
+  local wakes = tonumber(redis.call("ZRANGE", queue.own .. KEY.ring_closed, 0, 0, "WITHSCORES")[2] or nil)
+  return due and wakes and math.min(due, wakes) or due or wakes
 end
 
 -- Returns whether a job is there now, and else the time of the next one, if known.
 local function look(queue)
-  local due = next_due(queue)
   if is_blocked(queue) then return false, nil end
-  local has_line = redis.call("EXISTS", queue.wait, queue.prioritized) > 0
-  local has_due = due ~= nil and due <= asked.now
-  local limit = (has_line or has_due) and limited_for(queue)
-  if limit then return false, asked.now + limit end
-  return has_line or has_due, due
+  local time = next_time(queue)
+  local has_line = redis.call("EXISTS", queue.wait, queue.prioritized, queue.own .. KEY.ring) > 0
+  local has_due = time ~= nil and time <= asked.now
+  local limit = (has_line or has_due) and limited_until(queue)
+  if limit then return false, limit end
+  return has_line or has_due, time
 end
 
 local queues = open_queues(asked.queues)

@@ -26,6 +26,7 @@ local function kept_job(queue, dedup_id)
     priority = positive(options[OPTION.priority]),
     lifo = options[OPTION.lifo] == true,
     tenant = own[OPTION.tenant],
+    group = own[OPTION.group],
     start_by = own[OPTION.start_by],
     dedup = { id = dedup_id, keep_last = true },
   }
@@ -111,7 +112,7 @@ end
 local function report_drained(queues)
   for _, queue in ipairs(queues) do
     if next(queue.finished) and redis.call("EXISTS", queue.wait, queue.paused, queue.active,
-      queue.prioritized, queue.delayed) == 0 then
+      queue.prioritized, queue.delayed, queue.own .. KEY.grouped) == 0 then
       emit(queue, nil, "drained")
     end
   end
@@ -135,6 +136,12 @@ local function count_finished(queue, state, ended, now)
   redis.call("HSET", counts, FIELD.metrics_previous_time, now, FIELD.metrics_previous_count, before)
 end
 
+-- In a queue with a cap, whoever sleeps is to learn that there is room again.
+local function offer_room(queue)
+  if #queue.unstalled == 0 or not settings(queue).concurrency then return end
+  if redis.call("EXISTS", queue.wait, queue.prioritized, queue.own .. KEY.ring) > 0 then queue.has_work = true end
+end
+
 -- What follows from the jobs that ended, once for the whole batch.
 local function close_batch(queues, now)
   delete_locks(queues)
@@ -145,6 +152,7 @@ local function close_batch(queues, now)
     end
     for keep, state in pairs(queue.trims) do trim(queue, queue[state], keep, now) end
     for state, ended in pairs(queue.finished) do count_finished(queue, state, ended, now) end
+    offer_room(queue)
   end
   announce(queues)
 end

@@ -84,6 +84,7 @@ local function write_job(queue, job, id, now)
   end
   if job.dedup then also(FIELD.dedup_id, job.dedup.id) end
   if job.tenant then also(FIELD.tenant, job.tenant) end
+  if job.group then also(FIELD.group, job.group) end
   if job.start_by then
     also(FIELD.start_by, job.start_by)
     redis.call("ZADD", queue.start_by, job.start_by, id)
@@ -97,7 +98,7 @@ local function place_new(queue, job, id, now)
     put_until(queue, id, now + job.delay)
     emit(queue, job.tenant, "delayed", "jobId", id, "delay", text(now + job.delay))
   else
-    put_in_line(queue, id, job.priority or 0, job.lifo and "head" or "end")
+    put_in_line(queue, id, job.priority or 0, job.lifo and "head" or "end", job.group)
     emit(queue, job.tenant, "waiting", "jobId", id)
   end
 end

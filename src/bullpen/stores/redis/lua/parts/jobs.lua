@@ -18,7 +18,8 @@ end
 -- What the end of a job must know of it; a job that is gone has an empty record.
 local function read_job(queue, id)
   local found = redis.call("HMGET", queue.base .. id, FIELD.epoch, FIELD.attempts_made, FIELD.options,
-    FIELD.priority, FIELD.tenant, FIELD.dedup_id, FIELD.doomed, FIELD.cancelling)
+    FIELD.priority, FIELD.tenant, FIELD.dedup_id, FIELD.doomed, FIELD.cancelling,
+    FIELD.group)
   return {
     epoch = tonumber(found[1] or nil) or 0,
     attempts_made = tonumber(found[2] or nil) or 0,
@@ -28,6 +29,7 @@ local function read_job(queue, id)
     dedup_id = found[6] or nil,
     is_doomed = found[7] ~= false,
     cancelling = found[8] or nil,
+    group = found[9] or nil,
   }
 end
 

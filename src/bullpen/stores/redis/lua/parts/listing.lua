@@ -29,3 +29,51 @@ local function line_place(queue, id)
   from_head = redis.call("LPOS", queue.wait, id)
   return from_head and aside + redis.call("LLEN", queue.wait) - 1 - from_head or nil
 end
+
+-- The whole of a state as one order: first what stands in BullMQ's own places, then what waits in groups.
+local function size_of_own(queue, state)
+  if state == "waiting" then return redis.call("LLEN", queue.wait) + redis.call("LLEN", queue.paused) end
+  if state == "active" then return redis.call("LLEN", queue.active) end
+  return redis.call("ZCARD", queue[state] or queue.waiting_children)
+end
+
+-- How many of the state wait in groups, and how many stand there before them.
+local function grouped_part(queue, state)
+  local plain, prioritized = count_grouped(queue)
+  if state == "waiting" then return plain, 0 end
+  if state == "prioritized" then return prioritized, plain end
+  return 0, 0
+end
+
+local function with_scores(flat)
+  local found = {}
+  for i = 1, #flat, 2 do found[#found + 1] = { flat[i], flat[i + 1] } end
+  return found
+end
+
+local function own_entries(queue, state, first, last)
+  if state ~= "waiting" and state ~= "active" then
+    return with_scores(redis.call("ZRANGE", queue[state] or queue.waiting_children, first, last, "WITHSCORES"))
+  end
+  local found = {}
+  local ids = state == "active" and tail_range(queue.active, first, last) or line_range(queue, first, last)
+  for i, id in ipairs(ids) do found[i] = { id, "" } end
+  return found
+end
+
+-- As {id, score or ""} from `first` to `last`; of those in groups the third is "grouped".
+local function state_range(queue, state, first, last)
+  local found = own_entries(queue, state, first, last)
+  local grouped, before = grouped_part(queue, state)
+  if grouped == 0 then return found end
+  local size = size_of_own(queue, state)
+  if last < size then return found end
+  local from, to = math.max(first - size, 0), math.min(last - size, grouped - 1)
+  if to < from then return found end
+  local flat = redis.call("ZRANGE", grouped_key(queue), before + from, before + to, "WITHSCORES")
+  for _, entry in ipairs(with_scores(flat)) do
+    entry[3] = "grouped"
+    found[#found + 1] = entry
+  end
+  return found
+end

@@ -25,6 +25,7 @@ end
 local function open_queue(base, own)
   return {
     base = base,
+    own = own,
     remembered_ids = own .. KEY.remembered_ids,
     start_by = own .. KEY.start_by,
     move = own .. KEY.move,
@@ -67,13 +68,14 @@ end
 local function settings(queue)
   if queue.max_events then return queue end
   local found = redis.call("HMGET", queue.meta, FIELD.paused, FIELD.concurrency, FIELD.rate_max,
-    FIELD.rate_ms, FIELD.max_events, FIELD.version)
+    FIELD.rate_ms, FIELD.max_events, FIELD.version, FIELD.queue_closed)
   queue.is_paused = found[1] ~= false
   -- A key that is set to nil still takes a place in the table, which would have to grow.
   if found[2] then queue.concurrency = tonumber(found[2]) end
   if found[3] then queue.rate_max = tonumber(found[3]) end
   if found[4] then queue.rate_ms = tonumber(found[4]) end
   if found[5] then queue.max_events = found[5] end
+  if found[7] then queue.closed_until = tonumber(found[7]) end
   queue.is_v5 = string.sub(found[6] or "", 1, 9) == "bullmq:5."
   return queue
 end
@@ -152,6 +154,7 @@ end
 local function announce(queues)
   for _, queue in ipairs(queues) do
     push_joined(queue)
+    if queue.stand_touched then queue.stand_touched(queue) end
     if queue.has_work then mark_work(queue) end
     if queue.has_delayed then mark_delay(queue) end
   end

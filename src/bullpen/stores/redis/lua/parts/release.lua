@@ -43,7 +43,7 @@ local function release(queue, id, job, crash, limits, now)
     return false
   end
   redis.call("HSET", queue.base .. id, FIELD.entered, now)
-  put_in_line(queue, id, job.priority, "head")
+  put_in_line(queue, id, job.priority, "head", job.group)
   emit(queue, job.tenant, "waiting", "jobId", id, "prev", "active")
   return true
 end

@@ -24,6 +24,6 @@ local function revive(queue, id, state, now)
     FIELD.stalls, FIELD.attempts_made, FIELD.doomed, FIELD.cancelling, unpack(stale))
   redis.call("HSET", job_key, FIELD.delay, 0, FIELD.entered, now)
   note_retry(queue, id, job, state)
-  put_in_line(queue, id, job.priority, "end")
+  put_in_line(queue, id, job.priority, "end", job.group)
   emit(queue, job.tenant, "waiting", "jobId", id, "prev", state)
 end

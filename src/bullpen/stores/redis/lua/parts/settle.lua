@@ -1,4 +1,5 @@
 --[[ Verdicts: how each end of an attempt is carried out. The job has left `active` already. ]]
+local USED_UP = 9007199254740991 -- as BullMQ writes it
 local carry_out = {}
 
 function carry_out.completed(queue, id, job, settlement, now, queues)
@@ -32,7 +33,8 @@ function carry_out.retry(queue, id, job, settlement, now)
   if settlement.delay > 0 then
     delay_job(queue, id, job, settlement.delay, now)
   else
-    put_in_line(queue, id, job.priority, job.options[OPTION.lifo] == true and "head" or "end")
+    put_in_line(queue, id, job.priority, job.options[OPTION.lifo] == true and "head" or "end",
+      job.group)
     emit(queue, job.tenant, "waiting", "jobId", id, "prev", "active")
   end
 end
@@ -45,6 +47,25 @@ end
 
 function carry_out.released(queue, id, job, settlement, now)
   release(queue, id, job, settlement.crash, settlement.limits, now)
+end
+
+-- BullMQ's workers see a limiter that is used up, where they have a limit; ours see the time, in any queue.
+local function close_queue(queue, delay, now)
+  if now + delay <= (settings(queue).closed_until or 0) then return end
+  queue.closed_until = now + delay
+  redis.call("HSET", queue.meta, FIELD.queue_closed, text(queue.closed_until))
+  if redis.call("PTTL", queue.limiter) < delay then
+    redis.call("SET", queue.limiter, text(USED_UP), "PX", text(delay))
+  end
+end
+
+function carry_out.limited(queue, id, job, settlement, now)
+  if settlement.group_only and job.group then
+    close_group(queue, job.group, now, settlement.delay)
+  elseif settlement.delay > 0 then
+    close_queue(queue, settlement.delay, now)
+  end
+  release(queue, id, job, nil, nil, now)
 end
 
 -- What the jobs' locks say: a token, or false.
@@ -64,6 +85,7 @@ local function settle_one(queues, settlement, lock, now)
   if not is_held(queue, id, settlement.token, settlement.epoch, lock) then return "lease-lost" end
   local job = read_job(queue, id)
   if job.epoch == 0 or not leave_active(queue, id) then return "lease-lost" end
+  if job.group then end_in_group(queue, job.group, id) end
   local verdict = settlement.verdict
   if job.cancelling and (verdict == "retry" or verdict == "postponed") then
     end_as_asked(queue, id, job, now)

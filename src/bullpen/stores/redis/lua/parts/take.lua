@@ -1,6 +1,7 @@
 --[[ Claiming: due jobs join the line, then the first in line become active. ]]
 local PROMOTE_LIMIT = 1000
 local WORKER_MEMORY_MS = 2592000000 -- of one that went without a word; 30 days
+local GROUP_MARK = '"' .. OPTION.group .. '"'
 local SKIP_LIMIT = 1000 -- entries of a line that are no runnable jobs, passed over by one call at most
 
 local function promote_due(queue, now)
@@ -63,24 +64,48 @@ local function by_name(fields)
   return known
 end
 
+-- BullMQ put a grouped job into a line that is not its own, or made one: it is to wait in its group. One that
+-- ran before was taken from a dead worker, so it goes to the head.
+local function send_to_group(queue, id, group, known)
+  redis.call("LREM", queue.active, 1, id)
+  redis.call("HSET", queue.base .. id, FIELD.group, group)
+  end_in_group(queue, group, id)
+  put_in_line(queue, id, tonumber(known[FIELD.priority]) or 0, known[FIELD.started] and "head" or "end", group)
+end
+
+local function group_in_options(options)
+  local own = read_options(options)[OPTION.own]
+  local group = type(own) == "table" and own[OPTION.group]
+  return type(group) == "string" and group ~= "" and group or nil
+end
+
+-- `turn` is the name of the group whose turn it is, if the job was taken from one.
 -- Returns {base, id, token, epoch, record fields as they were} and whether the job is to start only in order to fail;
 -- nil if the entry was no runnable job and is gone.
-local function activate(queue, id, lease, now)
+local function activate(queue, id, lease, now, turn)
   local job_key = queue.base .. id
   local fields = redis.call("HGETALL", job_key)
   local count = #fields
-  local epoch, tenant, is_doomed, needs_check = 1, nil, false, count == 0
+  local epoch, tenant, group, is_doomed, needs_check = 1, nil, nil, false, count == 0
   for i = 1, count, 2 do
     local name = fields[i]
     if name == FIELD.epoch then
       epoch = (tonumber(fields[i + 1]) or 0) + 1
     elseif name == FIELD.tenant then
       tenant = fields[i + 1]
+    elseif name == FIELD.group then
+      group = fields[i + 1]
+    elseif name == FIELD.options and string.find(fields[i + 1], GROUP_MARK, 1, true) then
+      group = group or group_in_options(fields[i + 1])
     elseif name == FIELD.doomed then
       is_doomed = true
     elseif name == FIELD.start_by or name == FIELD.cancelling then
       needs_check = true
     end
+  end
+  if group and not turn then
+    send_to_group(queue, id, group, by_name(fields))
+    return nil
   end
   if needs_check and not may_run(queue, id, by_name(fields), now) then return nil end
   lease.given = lease.given + 1
@@ -100,15 +125,76 @@ local function room(queue, wanted)
   return free, left == 0 and window or nil
 end
 
--- Returns the claimed jobs, and the time at which to look again, if there is one.
-local function take(queue, wanted, lease, now)
-  promote_due(queue, now)
-  push_joined(queue)
-  local claimed, starts, due = {}, 0, next_due(queue)
-  if is_blocked(queue) then return claimed, due end
-  local free, limited_for = room(queue, wanted)
-  if limited_for then return claimed, math.min(due or math.huge, now + limited_for) end
-  local skipped = 0
+-- The end of a closing or of a window: the group begins anew.
+local function reopen_due(queue, now)
+  local due = redis.call("ZRANGEBYSCORE", queue.own .. KEY.ring_closed, "-inf", now, "LIMIT", 0, PROMOTE_LIMIT)
+  for _, name in ipairs(due) do
+    local group = touch_group(queue, name)
+    group.window_until, group.window_starts, group.closed_until = 0, 0, 0
+    redis.call("DEL", queue.own .. KEY.group_state .. name)
+  end
+end
+
+local function count_start_in_group(group, now)
+  if not group.rate_max or not group.rate_ms then return end
+  if group.window_until <= now then group.window_until, group.window_starts = now + group.rate_ms, 0 end
+  group.window_starts = group.window_starts + 1
+  remember_state(group, now)
+end
+
+local function pop_from_group(queue, group)
+  local id = redis.call("ZPOPMIN", group.line)[1]
+  if not id then return nil end
+  redis.call("ZREM", grouped_key(queue), id)
+  group.waiting = group.waiting - 1
+  redis.call("LPUSH", queue.active, id)
+  return id
+end
+
+-- The group whose turn it is gives its first job; `starts` are those that count against the queue's rate.
+-- Returns the job, or nil if the entry was no runnable job and is gone.
+local function take_turn(queue, name, lease, now)
+  local group = touch_group(queue, name)
+  local id = pop_from_group(queue, group)
+  local job, is_doomed
+  if id then job, is_doomed = activate(queue, id, lease, now, name) else group.waiting = 0 end
+  if job then
+    start_in_group(queue, group, id)
+    queue.present, queue.has_turned = group.time, true
+    group.time = group.time + 1 / group.weight
+    redis.call("ZADD", queue.own .. KEY.ring, group.time, name)
+    if not is_doomed then count_start_in_group(group, now) end
+  end
+  stand(queue, group)
+  return job, is_doomed
+end
+
+-- Let the groups take turns until so many are claimed. Returns when to look again, if a group wakes.
+local function take_turns(queue, claimed, free, lease, now)
+  local ring, starts, skipped = queue.own .. KEY.ring, 0, 0
+  reopen_due(queue, now)
+  stand_touched(queue)
+  while #claimed < free and skipped < SKIP_LIMIT do
+    local name = redis.call("ZRANGE", ring, 0, 0)[1]
+    if not name then break end
+    local job, is_doomed = take_turn(queue, name, lease, now)
+    claimed[#claimed + 1] = job
+    if not job then
+      skipped = skipped + 1
+    elseif not is_doomed then
+      starts = starts + 1
+    end
+  end
+  if queue.has_turned then
+    redis.call("SET", queue.own .. KEY.ring_present, string.format("%.17g", queue.present))
+    redis.call("ZREMRANGEBYSCORE", queue.own .. KEY.ring_rest, "-inf", queue.present)
+  end
+  stand_touched(queue)
+  return starts, tonumber(redis.call("ZRANGE", queue.own .. KEY.ring_closed, 0, 0, "WITHSCORES")[2] or nil)
+end
+
+local function take_from_lines(queue, claimed, free, lease, now)
+  local starts, skipped = 0, 0
   while #claimed < free and skipped < SKIP_LIMIT do
     local ids = pop(queue, math.min(free - #claimed, CHUNK))
     if #ids == 0 then break end
@@ -121,6 +207,30 @@ local function take(queue, wanted, lease, now)
         skipped = skipped + 1
       end
     end
+  end
+  return starts
+end
+
+local function has_groups(queue)
+  return queue.touched ~= nil or redis.call("EXISTS", queue.own .. KEY.ring, queue.own .. KEY.ring_closed) > 0
+end
+
+-- Returns the claimed jobs, and the time at which to look again, if there is one.
+local function take(queue, wanted, lease, now)
+  promote_due(queue, now)
+  push_joined(queue)
+  local claimed, due = {}, next_due(queue)
+  if is_blocked(queue) or wanted <= 0 then return claimed, due end
+  if queue.closed_until and queue.closed_until > now then
+    return claimed, math.min(due or math.huge, queue.closed_until)
+  end
+  local free, limited_for = room(queue, wanted)
+  if limited_for then return claimed, math.min(due or math.huge, now + limited_for) end
+  local starts = take_from_lines(queue, claimed, free, lease, now)
+  if #claimed < free and has_groups(queue) then
+    local more, wakes = take_turns(queue, claimed, free, lease, now)
+    starts = starts + more
+    if wakes then due = math.min(due or wakes, wakes) end
   end
   count_starts(queue, starts)
   -- Known for as long as it claims, so that all of a worker's jobs are found when it crashed.

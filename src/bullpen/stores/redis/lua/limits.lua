@@ -1,0 +1,19 @@
+--[[ limits: what limits a queue as a whole, and until when that holds it.
+  KEYS 1 the queue's settings
+  ARGV 1 the queue's base  2 and of our own keys  3 now
+  Returns "missing" if there never was such a queue, else {concurrency or "", rate max or "", rate ms or "",
+          closed until ms or ""}
+  Emits nothing ]]
+local queue, now = open_queue(ARGV[1], ARGV[2]), tonumber(ARGV[3])
+
+if not exists(queue) then return "missing" end
+settings(queue)
+
+local function closed_until_ms()
+  if queue.closed_until and queue.closed_until > now then return queue.closed_until end
+  local started = tonumber(redis.call("GET", queue.limiter) or nil) or 0
+  local window = redis.call("PTTL", queue.limiter)
+  return queue.rate_max and started >= queue.rate_max and window > 0 and now + window or ""
+end
+
+return { queue.concurrency or "", queue.rate_max or "", queue.rate_ms or "", closed_until_ms() }

@@ -1,0 +1,50 @@
+--[[ The size of groups: what may wait there is looked at before anything of a batch is added. ]]
+
+-- Whether somebody stands for the job already: then it takes no room.
+local function is_known(queue, job, seen, now)
+  local names = { job.id and "id " .. job.id, job.dedup and "subject " .. job.dedup.id }
+  local known = job.id ~= nil and is_taken(queue, job.id, now)
+  if job.dedup and not job.dedup.replace then
+    known = known or subject_owner(queue, queue.base .. KEY.dedup .. job.dedup.id) ~= nil
+  end
+  for _, name in pairs(names) do
+    if name then
+      known = known or seen[name] ~= nil
+      seen[name] = true
+    end
+  end
+  return known
+end
+
+local function by_group(queues, jobs)
+  local batches, known = {}, {}
+  for _, job in ipairs(jobs) do
+    if job.group and not job.delay then
+      local queue = queues[job.queue]
+      local whose = job.queue .. " " .. job.group
+      if not known[whose] then
+        known[whose] = { queue = queue, group = job.group, jobs = {} }
+        batches[#batches + 1] = known[whose]
+      end
+      table.insert(known[whose].jobs, job)
+    end
+  end
+  return batches
+end
+
+-- Returns {"full", base, group, how many wait, how many may, how many more} of the first that is too full, or nil.
+local function find_full(queues, jobs, now)
+  for _, batch in ipairs(by_group(queues, jobs)) do
+    local group = open_group(batch.queue, batch.group)
+    if group.max_size and group.waiting + #batch.jobs > group.max_size then
+      local more, seen = 0, {}
+      for _, job in ipairs(batch.jobs) do
+        if not is_known(batch.queue, job, seen, now) then more = more + 1 end
+      end
+      if more > 0 and group.waiting + more > group.max_size then
+        return { "full", batch.queue.base, group.name, group.waiting, group.max_size, more }
+      end
+    end
+  end
+  return nil
+end
