@@ -4,11 +4,12 @@ from collections.abc import Sequence
 
 from hypothesis.stateful import initialize, rule
 
+from bullpen.errors import JobError
 from bullpen.job.spec import Dedup, JobSpec, Keep, NewJob
 from bullpen.stores.base import Added, AddOutcome
 from bullpen.testing.machine import drawing
 from bullpen.testing.machine.checks import Checks
-from bullpen.testing.machine.walk import lose_answer
+from bullpen.testing.machine.walk import do, lose_answer, or_refusal
 
 
 class Adding(Checks):
@@ -22,7 +23,7 @@ class Adding(Checks):
     def add(self, batch: list[drawing.Draft], lost: bool) -> None:
         jobs = [self._named(draft) for draft in batch]
         request = self._fresh("request")
-        self._expect_added(jobs, self._ask(request, lambda: self._store.add(jobs, request=request), lost=lost))
+        self._expect_added(jobs, self._ask_to_add(jobs, request, lost=lost))
 
     @rule(batch=drawing.batches)
     def crash_while_adding(self, batch: list[drawing.Draft]) -> None:
@@ -31,13 +32,26 @@ class Adding(Checks):
         request = self._fresh("request")
         self._run(lose_answer(lambda: self._store.add(jobs, request=request)))
         self._crash()
-        self._expect_added(jobs, self._ask(request, lambda: self._store.add(jobs, request=request)))
+        self._expect_added(jobs, self._ask_to_add(jobs, request))
 
-    def _expect_added(self, jobs: Sequence[NewJob], answer: Sequence[Added]) -> None:
+    def _ask_to_add(self, jobs: list[NewJob], request: str, *, lost: bool = False) -> Sequence[Added] | type[JobError]:
+        """The answer, or the refusal of a full group, which is not remembered: asked again, it may be taken."""
+        if lost:
+            self._run(lose_answer(lambda: self._store.add(jobs, request=request)))
+        answer = self._run(or_refusal(self._store.add(jobs, request=request)))
+        if isinstance(answer, type):
+            self._look()
+            return answer
+        return self._ask(request, lambda: self._store.add(jobs, request=request))
+
+    def _expect_added(self, jobs: Sequence[NewJob], answer: Sequence[Added] | type[JobError]) -> None:
+        if isinstance(answer, type):
+            assert do(lambda: self._model.add_within_sizes(jobs)) is answer
+            return
         for job, added in zip(jobs, answer, strict=True):
             if job.id is None and added.outcome in (AddOutcome.ADDED, AddOutcome.REPLACED):
                 self._model.given_ids[job.name] = added.id
-        assert list(answer) == self._model.add(jobs)
+        assert list(answer) == do(lambda: self._model.add_within_sizes(jobs))
 
     def _named(self, draft: drawing.Draft) -> NewJob:
         """With a name of its own, by which it is known again whatever id the store gives."""

@@ -7,6 +7,7 @@ from bullpen.errors import JobMissing
 from bullpen.job.events import Event, EventKind
 from bullpen.job.record import FailureKind, JobRecord
 from bullpen.job.state import READY, State
+from bullpen.testing.machine.drawing import TICK_MS
 from bullpen.testing.machine.walk import PAGE, Walk, or_refusal
 
 _STATES_OF: dict[EventKind, frozenset[State]] = {
@@ -42,7 +43,17 @@ class Checks(Walk):
     def _queues_are_as_told(self) -> None:
         queues = sorted(self._model.queues)
         assert self._sight.counts == {queue: self._model.counts(queue) for queue in queues}
+        for queue in queues:
+            self._model.stand(queue)
+        assert self._sight.groups == {queue: self._model.groups(queue, limit=100) for queue in queues}
+        self._limits_are_as_told()
         assert self._sight.oldest_ms == {queue: self._model.oldest_waiting_ms(queue) for queue in queues}
+
+    def _limits_are_as_told(self) -> None:
+        for queue in self._model.queues:
+            found, expected = self._sight.limits[queue], self._model.queue_standing(queue)
+            assert found.limits == expected.limits
+            assert is_about(found.closed_until_ms, expected.closed_until_ms), f"closing of {queue}"
 
     def _the_log_tells_where_each_job_is(self) -> None:
         for queue, told in self._told.items():
@@ -83,6 +94,13 @@ class Checks(Walk):
             assert read == told
             assert len({event.cursor for event in read}) == len(read)
             assert [event.at_ms for event in read] == sorted(event.at_ms for event in read)
+
+
+def is_about(found_ms: int | None, expected_ms: int | None) -> bool:
+    """A server that counts a window down by itself does so while a walk takes its time."""
+    if found_ms is None or expected_ms is None:
+        return found_ms == expected_ms
+    return -TICK_MS < found_ms - expected_ms <= 0
 
 
 def comparable(record: JobRecord) -> JobRecord:

@@ -9,10 +9,11 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from bullpen.job.limits import GroupLimits, QueueLimits
 from bullpen.job.record import CrashKind, CrashLimits, Failure
 from bullpen.job.spec import Dedup, JobSpec, Keep
 from bullpen.job.state import FINISHED, READY, State
-from bullpen.job.verdicts import Cancelled, Completed, Failed, Postponed, Released, Retry, Verdict
+from bullpen.job.verdicts import Cancelled, Completed, Failed, Limited, Postponed, Released, Retry, Verdict
 
 TICK_MS = 2_000
 STATES = [state for state in State if state != State.WAITING_CHILDREN]
@@ -43,8 +44,25 @@ deduplications = st.sampled_from(
 # One count in a queue: what jobs with different ones leave of a batch that ends at once is a store's choice.
 KEPT = {"a": (Keep(count=2), Keep()), "b": (JobSpec().keep_completed, Keep(count=2))}
 
+groups = st.sampled_from(["g", "h"])
+# Weights of which the turns are exact: what a store makes of thirds of a turn is its own.
+_weights = st.none() | st.sampled_from([1, 2, 4])
+_few = st.none() | st.integers(1, 2)
+
+
+def _with_rate(limits: tuple[int | None, ...]) -> dict[str, int | None]:
+    weight, concurrency, rate_max, max_size = limits
+    rate_ms = None if rate_max is None else 801_000
+    return {"weight": weight, "concurrency": concurrency, "rate_max": rate_max, "rate_ms": rate_ms, "max_size": max_size}
+
+
+group_limits = st.tuples(_weights, _few, _few, st.none() | st.integers(2, 4)).map(lambda one: GroupLimits(**_with_rate(one)))
+queue_limits = st.tuples(_few, _few).map(
+    lambda one: QueueLimits(concurrency=one[0], rate_max=one[1], rate_ms=None if one[1] is None else 801_000)
+)
 _options: dict[str, st.SearchStrategy[Any]] = {
     "id": st.sampled_from(["x", "y", "z"]),
+    "group": groups,
     "data": _payloads,
     "priority": st.integers(1, 2),
     "delay_ms": delays_ms,
@@ -70,6 +88,7 @@ verdicts: st.SearchStrategy[Verdict] = st.one_of(
     st.builds(Cancelled, st.just("asked")),
     st.builds(Postponed, delays_ms, st.sampled_from(["", "later"])),
     st.builds(Released, st.none() | crash_kinds),
+    st.builds(Limited, delays_ms, st.booleans()),
 )
 
 
@@ -96,6 +115,15 @@ APT = {
     "change_priority": READY | {State.DELAYED, State.ACTIVE},
 }
 """In which states a step is not refused, where that is not all."""
+steps_of_groups = st.one_of(
+    _step("set_group", group=groups, limits=st.none() | group_limits),
+    _step("set_group_default", limits=group_limits),
+    _step("pause_group", group=groups),
+    _step("resume_group", group=groups),
+    _step("resume_group", group=groups),
+    _step("set_limits", limits=queue_limits),
+    _step("set_limits", limits=st.just(QueueLimits())),
+)
 steps_of_a_queue = st.one_of(
     _step("pause"),
     _step("resume"),

@@ -22,6 +22,11 @@ class Steering(Checks):
         ref = data.draw(st.sampled_from([*apt * 4, *jobs, JobRef("a", "nobody")]), "ref")
         self._both(verb, ref, **options)
 
+    @rule(queue=drawing.queues, step=drawing.steps_of_groups)
+    def limit(self, queue: str, step: tuple[str, dict[str, Any]]) -> None:
+        verb, options = step
+        self._both(verb, queue, **options)
+
     @precondition(lambda self: self._model.jobs)
     @rule(queue=drawing.queues, step=drawing.steps_of_a_queue)
     def steer_a_queue(self, queue: str, step: tuple[str, dict[str, Any]]) -> None:

@@ -10,6 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine
 
 from bullpen.errors import JobError
 from bullpen.job.events import Event
+from bullpen.job.limits import GroupPage, QueueStanding
 from bullpen.job.names import is_generated_id
 from bullpen.job.record import JobRecord, Lease
 from bullpen.job.spec import Dedup
@@ -42,6 +43,8 @@ class Sight:
 
     jobs: dict[tuple[str, State], list[JobRecord]] = dataclasses.field(default_factory=dict)
     counts: dict[str, Counts] = dataclasses.field(default_factory=dict)
+    groups: dict[str, GroupPage] = dataclasses.field(default_factory=dict)
+    limits: dict[str, QueueStanding] = dataclasses.field(default_factory=dict)
     oldest_ms: dict[str, int | None] = dataclasses.field(default_factory=dict)
 
 
@@ -93,7 +96,7 @@ class Walk(RuleBasedStateMachine):
         """Ask both the same: they say the same, or refuse it in the same way."""
         answer = self._run(or_refusal(getattr(self._store, verb)(*arguments, **options)))
         self._look()
-        assert answer == _do(lambda: getattr(self._model, verb)(*arguments, **options))
+        assert answer == do(lambda: getattr(self._model, verb)(*arguments, **options))
 
     def _ask(self, request: str, call: Callable[[], Coroutine[Any, Any, T]], *, lost: bool = False) -> T:
         """Ask, and keep the answer; if it is lost, ask again."""
@@ -118,6 +121,8 @@ class Walk(RuleBasedStateMachine):
         sight = Sight()
         for queue in await self._store.queues():
             counts = sight.counts[queue] = await self._store.counts(queue)
+            sight.groups[queue] = await self._store.groups(queue, limit=100)
+            sight.limits[queue] = await self._store.limits(queue)
             sight.oldest_ms[queue] = await self._store.oldest_waiting_ms(queue)
             for state in drawing.STATES:
                 if getattr(counts, state):
@@ -154,7 +159,7 @@ async def or_refusal(call: Awaitable[T]) -> T | type[JobError]:
         return type(refusal)
 
 
-def _do(call: Callable[[], T]) -> T | type[JobError]:
+def do(call: Callable[[], T]) -> T | type[JobError]:
     try:
         return call()
     except JobError as refusal:

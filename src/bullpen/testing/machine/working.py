@@ -11,7 +11,7 @@ from bullpen.job.verdicts import Completed, Settlement, Verdict
 from bullpen.stores.base import Claimed, Exchanged
 from bullpen.testing.machine import drawing
 from bullpen.testing.machine.adding import Adding
-from bullpen.testing.machine.checks import comparable
+from bullpen.testing.machine.checks import comparable, is_about
 
 _LEASE_MS = 2_001_000
 
@@ -102,7 +102,7 @@ class Working(Adding):
     def _expect_claimed(self, answer: Claimed, wants: Mapping[str, int], worker: str, lease_ms: int) -> None:
         jobs, next_due_ms = self._model.claim(wants, worker=worker, lease_ms=lease_ms)
         assert [comparable(claimed.job) for claimed in answer.jobs] == [comparable(job.record) for job in jobs]
-        assert answer.next_due_ms == next_due_ms
+        assert is_about(answer.next_due_ms, next_due_ms)
         for job, lease in zip(jobs, leases_of(answer), strict=True):
             assert (lease.ref, lease.epoch) == (job.ref, job.record.epoch)
             assert lease.token not in {other.token for other in self._leases}, "a token given twice"

@@ -13,6 +13,7 @@ from bullpen.job.record import JobRecord, JobRef, Lease
 from bullpen.job.spec import NewJob
 from bullpen.job.state import FINISHED, READY, State
 from bullpen.stores.base import ID_MEMORY_MS, Counts
+from bullpen.testing.machine.model.limits import ModelLimits, ModelRing
 
 
 @dataclasses.dataclass(eq=False)
@@ -65,6 +66,8 @@ class Jobs:
         """Told by the machine: the ids that the store gave, by the names of the jobs, which are unique."""
         self.seen: Mapping[JobRef, int] = {}
         """Told by the machine: the jobs that the store has after the verb, numbered in its own order."""
+        self.limits: dict[str, ModelLimits] = {}
+        self.rings: dict[str, ModelRing] = {}
         self._clock = clock
         self._detects_dead_processes = detects_dead_processes
         self._last_place = 0
@@ -80,6 +83,9 @@ class Jobs:
         return sorted(
             (job for job in self.jobs.values() if job.state in states and queue in (None, job.ref.queue)), key=_order
         )
+
+    def ring(self, queue: str) -> ModelRing:
+        return self.rings.setdefault(queue, ModelRing())
 
     def counts(self, queue: str) -> Counts:
         self._check_queue(queue)
@@ -145,9 +151,9 @@ def due_ms(job: ModelJob) -> int:
     return job.record.run_at_ms
 
 
-def _order(job: ModelJob) -> tuple[int, int]:
+def _order(job: ModelJob) -> tuple[int, ...]:
     if job.state in FINISHED:
         return job.since_ms, job.ended
     if job.state == State.DELAYED:
         return due_ms(job), job.place
-    return job.record.priority, job.place
+    return job.record.spec.group is not None, job.record.priority, job.place

@@ -101,6 +101,8 @@ class Steering(Ending):
             raise WrongState(queue)
         self.queues.discard(queue)
         self.paused.discard(queue)
+        self.limits.pop(queue, None)
+        self.rings.pop(queue, None)
         self.jobs = {ref: job for ref, job in self.jobs.items() if ref.queue != queue}
         self.subjects = {key: subject for key, subject in self.subjects.items() if key[0] != queue}
         self.remembered = {ref: until for ref, until in self.remembered.items() if ref.queue != queue}

@@ -5,15 +5,18 @@ from typing import assert_never
 
 from bullpen.job.record import CrashKind, Failure, FailureKind, Lease
 from bullpen.job.state import READY, State
-from bullpen.job.verdicts import Cancelled, Completed, Failed, Postponed, Released, Retry, Settlement, Verdict
+from bullpen.job.verdicts import Cancelled, Completed, Failed, Limited, Postponed, Released, Retry, Settlement, Verdict
 from bullpen.stores.base import Renewal, SettleOutcome
-from bullpen.testing.machine.model.ending import Ending
+from bullpen.testing.machine.model.grouping import Grouping
 from bullpen.testing.machine.model.jobs import ModelJob, due_ms
+from bullpen.testing.machine.model.limits import ModelLimits
 
 
-class Working(Ending):
-    def claim(self, wants: Mapping[str, int], *, worker: str, lease_ms: int) -> tuple[list[ModelJob], int | None]:
-        """The jobs in the order in which they are given out, and when the next delayed one is due."""
+class Working(Grouping):
+    def claim(
+        self, wants: Mapping[str, int], *, worker: str, lease_ms: int, at_most: int | None = None
+    ) -> tuple[list[ModelJob], int | None]:
+        """The jobs in the order in which they are given out, and when to look again."""
         taken: list[ModelJob] = []
         due: list[int] = []
         for queue, slots in wants.items():
@@ -21,23 +24,59 @@ class Working(Ending):
                 if due_ms(job) <= self.now_ms:
                     self._to_line(job)
             due += [due_ms(job) for job in self.line(queue, State.DELAYED)]
-            if queue not in self.paused:
-                taken += self._take(queue, slots, worker, lease_ms)
+            if at_most is not None:
+                slots = min(slots, at_most - len(taken))  # noqa: PLW2901 - what is left of it
+            if queue in self.paused or slots <= 0 or self.is_full(queue):
+                continue
+            if (closed_until_ms := self.queue_closed_until(queue)) is not None:
+                due.append(closed_until_ms)
+                continue
+            taken += self._take(queue, self._room(queue, slots), worker, lease_ms, due)
         return taken, min(due, default=None)
 
-    def _take(self, queue: str, slots: int, worker: str, lease_ms: int) -> list[ModelJob]:
+    def is_full(self, queue: str) -> bool:
+        cap = self.limits.get(queue, ModelLimits()).said.concurrency
+        return cap is not None and len(self.line(queue, State.ACTIVE)) >= cap
+
+    def queue_closed_until(self, queue: str) -> int | None:
+        known = self.limits.get(queue, ModelLimits())
+        return known.window.closed_until(known.said.rate_max, self.now_ms)
+
+    def _room(self, queue: str, slots: int) -> int:
+        known = self.limits.get(queue, ModelLimits())
+        left = known.window.left(known.said.rate_max, self.now_ms)
+        cap = known.said.concurrency
+        running = len(self.line(queue, State.ACTIVE))
+        return min(slots, slots if left is None else left, slots if cap is None else cap - running)
+
+    def _take(self, queue: str, slots: int, worker: str, lease_ms: int, due: list[int]) -> list[ModelJob]:
         taken: list[ModelJob] = []
-        while len(taken) < slots and (line := self.line(queue, State.WAITING, State.PRIORITIZED)):
-            job = line[0]
-            if self._is_late(job):
-                self._expire(job)
-                continue
-            job.change(state=State.ACTIVE, epoch=job.record.epoch + 1, started_ms=self.now_ms, worker=worker)
-            job.lease_until_ms = self.now_ms + lease_ms
-            job.start_by_ms = None
-            job.process = self.process
-            taken.append(job)
+        while len(taken) < slots and (line := self._line_without_groups(queue)):
+            self._start(line[0], worker, lease_ms, taken)
+        if len(taken) < slots:
+            while len(taken) < slots and (turn := self.next_in_turn(queue)) is not None:
+                if self._start(turn[1], worker, lease_ms, taken):
+                    self.count_turn(queue, turn[0])
+            self.stand(queue)
+            due += self.wakes_ms(queue)
+        if (known := self.limits.get(queue)) is not None:
+            known.window.count(known.said.rate_max, known.said.rate_ms, self.now_ms, len(taken))
         return taken
+
+    def _line_without_groups(self, queue: str) -> list[ModelJob]:
+        return [job for job in self.line(queue, *READY) if job.record.spec.group is None]
+
+    def _start(self, job: ModelJob, worker: str, lease_ms: int, taken: list[ModelJob]) -> bool:
+        """Whether it runs; one that is late ends instead."""
+        if self._is_late(job):
+            self._expire(job)
+            return False
+        job.change(state=State.ACTIVE, epoch=job.record.epoch + 1, started_ms=self.now_ms, worker=worker)
+        job.lease_until_ms = self.now_ms + lease_ms
+        job.start_by_ms = None
+        job.process = self.process
+        taken.append(job)
+        return True
 
     def settle(self, settlements: Iterable[Settlement]) -> list[SettleOutcome]:
         outcomes = []
@@ -52,10 +91,12 @@ class Working(Ending):
     def _carry_out(self, job: ModelJob, verdict: Verdict) -> None:
         if isinstance(verdict, Released) and verdict.crash is not None:
             self._count_crash(job, verdict.crash)
-        if isinstance(verdict, Retry | Postponed | Released) and job.record.cancelling is not None:
+        if isinstance(verdict, Limited):
+            self.close_for(job, verdict.delay_ms, group_only=verdict.group_only)
+        if isinstance(verdict, Retry | Postponed | Released | Limited) and job.record.cancelling is not None:
             self._fail(job, Failure(job.record.cancelling, FailureKind.CANCELLED))
             return
-        if not isinstance(verdict, Postponed | Released):
+        if not isinstance(verdict, Postponed | Released | Limited):
             job.change(attempts_made=job.record.attempts_made + 1)
         match verdict:
             case Completed(result, then):
@@ -73,7 +114,7 @@ class Working(Ending):
                 self._fail(job, Failure(reason, FailureKind.CANCELLED))
             case Postponed(delay_ms, note):
                 self._delay(job, delay_ms, note)
-            case Released():
+            case Released() | Limited():
                 self._to_line(job, head=True)
             case unknown:
                 assert_never(unknown)
@@ -108,5 +149,7 @@ class Working(Ending):
         }
 
     def is_runnable(self, queue: str) -> bool:
+        if queue in self.paused or self.is_full(queue) or self.queue_closed_until(queue) is not None:
+            return False
         due = any(due_ms(job) <= self.now_ms for job in self.line(queue, State.DELAYED))
-        return queue not in self.paused and (due or bool(self.line(queue, *READY)))
+        return due or bool(self._line_without_groups(queue)) or self.next_in_turn(queue) is not None
