@@ -13,6 +13,7 @@ from bullpen.errors import (
     BufferLost,
     BullpenError,
     CodecMissing,
+    GroupFull,
     JobCancelled,
     JobError,
     JobFailed,
@@ -21,6 +22,7 @@ from bullpen.errors import (
     PayloadTooLarge,
     Postpone,
     QueueMissing,
+    RateLimited,
     ResultTimeout,
     Signal,
     StoreCorrupt,
@@ -30,12 +32,14 @@ from bullpen.errors import (
     StoreReadOnly,
     StoreTooNew,
     StoreUnavailable,
+    TenantRefused,
     Unrecoverable,
     UsageError,
     WrongState,
 )
 from bullpen.job.events import Event, EventKind
-from bullpen.job.options import JobOptions, custom, debounce, dedup, exponential, fixed, keep
+from bullpen.job.limits import GroupInfo, GroupLimits, GroupPage, QueueLimits, QueueStanding, Rate
+from bullpen.job.options import JobOptions, custom, debounce, dedup, exponential, fixed, keep, rate
 from bullpen.job.record import CrashKind, CrashLimits, Failure, FailureKind, JobRecord, JobRef
 from bullpen.job.spec import NewJob
 from bullpen.job.state import State
@@ -43,6 +47,7 @@ from bullpen.jobtypes.batches import Call
 from bullpen.jobtypes.hooks import Alert, Hooks, Severity
 from bullpen.jobtypes.jobtype import JobType
 from bullpen.queue.events import FROM_START, Gap, QueueEvents
+from bullpen.queue.groups import Groups
 from bullpen.queue.job import Job
 from bullpen.queue.payload import Codec
 from bullpen.queue.queue import Queue, add_all
@@ -84,6 +89,11 @@ __all__ = [
     "Failure",
     "FailureKind",
     "Gap",
+    "GroupFull",
+    "GroupInfo",
+    "GroupLimits",
+    "GroupPage",
+    "Groups",
     "Hooks",
     "Job",
     "JobCancelled",
@@ -100,7 +110,11 @@ __all__ = [
     "Postpone",
     "Queue",
     "QueueEvents",
+    "QueueLimits",
     "QueueMissing",
+    "QueueStanding",
+    "Rate",
+    "RateLimited",
     "ResultTimeout",
     "RetryPolicy",
     "Severity",
@@ -118,6 +132,7 @@ __all__ = [
     "Supervisor",
     "Sync",
     "SyncJob",
+    "TenantRefused",
     "Unrecoverable",
     "UsageError",
     "Worker",
@@ -131,4 +146,5 @@ __all__ = [
     "fixed",
     "in_process",
     "keep",
+    "rate",
 ]

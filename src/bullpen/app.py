@@ -30,7 +30,7 @@ from bullpen.settings import store_from
 from bullpen.stores.base import Store
 from bullpen.sync import Sync
 from bullpen.worker.handlers import Handler
-from bullpen.worker.options import WorkerOptions
+from bullpen.worker.options import VerifyTenant, WorkerOptions
 from bullpen.worker.worker import Worker
 
 P = ParamSpec("P")
@@ -63,6 +63,7 @@ class Bullpen:
         middleware: Sequence[Middleware] = (),
         codec: Codec | None = None,
         max_payload_bytes: int = MAX_PAYLOAD_BYTES,
+        verify_tenant: VerifyTenant | None = None,
     ) -> None:
         self.store: Store = store_from(store) if store is None or isinstance(store, str) else store
         self._buffer = Buffer(self.store, buffer) if buffer else None
@@ -72,6 +73,8 @@ class Bullpen:
         self.types: dict[tuple[str, str], JobType[..., Any]] = {}
         """By queue and job name."""
         self.codec = codec
+        self.verify_tenant = verify_tenant
+        """Asked by its workers before a handler runs; may also be set later, before they start."""
         self._max_payload_bytes = max_payload_bytes
         self._queues: dict[str, Queue] = {}
         self.sync: Sync[Bullpen] = Sync(self._twin)
@@ -220,7 +223,11 @@ class Bullpen:
     def worker_options(self, options: WorkerOptions | None = None) -> WorkerOptions:
         """These options, with what the application says where they are silent."""
         options = options or WorkerOptions()
-        return options if options.codec is not None else dataclasses.replace(options, codec=self.codec)
+        return dataclasses.replace(
+            options,
+            codec=options.codec if options.codec is not None else self.codec,
+            verify_tenant=options.verify_tenant if options.verify_tenant is not None else self.verify_tenant,
+        )
 
     def handlers(self, queues: Sequence[str] = ()) -> dict[str, dict[str, Handler]]:
         """What a worker runs, by queue and job name; BadHandler for a queue without a job type."""
@@ -241,6 +248,7 @@ class Bullpen:
             buffer=0 if self._buffer is None else self._buffer.limit,
             codec=self.codec,
             max_payload_bytes=self._max_payload_bytes,
+            verify_tenant=self.verify_tenant,
         )
         twin.types = self.types
         return twin

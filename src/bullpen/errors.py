@@ -7,7 +7,7 @@
     ├── JobError            about one job or queue
     │   ├── JobMissing      ├── QueueMissing   ├── WrongState
     │   ├── JobFailed       ├── ResultTimeout  ├── CodecMissing
-    │   ├── MoveRefused     └── GroupFull
+    │   ├── MoveRefused     ├── GroupFull      └── TenantRefused
     ├── StoreError          about the place where jobs are kept
     │   ├── StoreUnavailable (try again)        ├── StoreFull (make room, try again)
     │   │   └── StoreNotOpen
@@ -131,6 +131,13 @@ class GroupFull(JobError):
     code = "group-full"
 
 
+class TenantRefused(JobError):
+    """A job's tenant is not one that the worker may work for; the job fails for good."""
+
+    code = "tenant-refused"
+    retryable: ClassVar[bool] = False
+
+
 class StoreError(BullpenError):
     """About the place where jobs are kept."""
 
@@ -209,8 +216,10 @@ class Postpone(Signal):
 
 
 class RateLimited(Signal):
-    """Too many calls for someone else, as HTTP 429 says: no job of the group, or of the queue, starts for
-    ``delay`` seconds, on any worker; this one then runs again, and no attempt is used."""
+    """Someone else has enough, as HTTP 429 says: no job of the group, or queue, starts for ``delay`` seconds.
+
+    Holds on all workers. This job then runs again, and no attempt is used.
+    """
 
     code = "rate-limited"
 

@@ -122,8 +122,11 @@ class LossyStore(SqliteStore):
         worker: str,
         lease_ms: int,
         request: str,
+        at_most: int | None = None,
     ) -> Exchanged:
-        answer = await super().exchange(settlements, wants, worker=worker, lease_ms=lease_ms, request=request)
+        answer = await super().exchange(
+            settlements, wants, worker=worker, lease_ms=lease_ms, request=request, at_most=at_most
+        )
         self._lose_every_second()
         return answer
 

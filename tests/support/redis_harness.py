@@ -4,6 +4,7 @@ import functools
 import re
 import uuid
 from collections import Counter, defaultdict
+from typing import Any
 
 import redis
 import redis.asyncio
@@ -104,16 +105,19 @@ class RedisHarness:
 
     def _check_groups(self, own: str, queue: str) -> list[str]:
         """The ids of all that wait in groups: each also in the line of its own group, at the same place."""
-        known = self._at_once
-        waiting: dict[str, float] = dict(known.zrange(f"{own}grouped", 0, -1, withscores=True))  # type: ignore[arg-type]
+        waiting = self._scores(f"{own}grouped")
         in_lines: list[tuple[str, float]] = []
-        for line in known.scan_iter(f"{own}group-line:*", count=1000):
+        for line in self._at_once.scan_iter(f"{own}group-line:*", count=1000):
             group = str(line).removeprefix(f"{own}group-line:")
-            for job, score in known.zrange(line, 0, -1, withscores=True):  # type: ignore[union-attr]
-                assert known.hget(f"{self.prefix}:{queue}:{job}", "bullpen:group") == group
-                in_lines.append((str(job), score))
+            found = self._scores(str(line))
+            assert {self._at_once.hget(f"{self.prefix}:{queue}:{job}", "bullpen:group") for job in found} == {group}
+            in_lines += found.items()
         assert sorted(in_lines) == sorted(waiting.items()), f"groups of {queue}"
         return list(waiting)
+
+    def _scores(self, key: str) -> dict[str, float]:
+        found: Any = self._at_once.zrange(key, 0, -1, withscores=True)
+        return {str(member): float(score) for member, score in found}
 
     def _members(self, key: str, place: str) -> list[str]:
         found = self._at_once.lrange(key, 0, -1) if place in _LISTS else self._at_once.zrange(key, 0, -1)

@@ -149,8 +149,11 @@ class LateAnswers(StoreAround):
         worker: str,
         lease_ms: int,
         request: str,
+        at_most: int | None = None,
     ) -> Exchanged:
-        answer = await self.inner.exchange(settlements, wants, worker=worker, lease_ms=lease_ms, request=request)
+        answer = await self.inner.exchange(
+            settlements, wants, worker=worker, lease_ms=lease_ms, request=request, at_most=at_most
+        )
         if answer.claimed.jobs:
             await until(self._was_told, bool)
         return answer

@@ -11,6 +11,13 @@ CLOSE_AT_MOST_MS = 86_400_000
 """A handler that says it is limited for longer is taken to mean a day."""
 
 
+class Rate(msgspec.Struct, frozen=True):
+    """So many starts within a window, which begins with the first of them; `rate(…)` makes one."""
+
+    max: int
+    ms: int
+
+
 class QueueLimits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What all workers of a queue share; None is no limit."""
 
@@ -77,6 +84,8 @@ class GroupInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GroupPage(msgspec.Struct, frozen=True):
+    """Some groups of a queue, and what is usual for all of them."""
+
     groups: tuple[GroupInfo, ...]
     """By name."""
     default: GroupLimits

@@ -6,9 +6,10 @@ import math
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from types import UnionType
-from typing import Any, TypedDict
+from typing import Any, TypedDict, cast
 
 from bullpen.errors import BadOption
+from bullpen.job.limits import Rate
 from bullpen.job.names import check_explicit_id, check_group_name, is_text
 from bullpen.job.spec import KEEP_ALL, KEEP_COMPLETED, Backoff, Dedup, JobSpec, Keep
 
@@ -63,6 +64,28 @@ def keep(count: int | None = None, *, age: Duration | None = None) -> Keep:
     if count is not None:
         _whole("keep: count", count, 0, _MAX_COUNT)
     return Keep(count=count, age_ms=None if age is None else to_ms("keep: age", age))
+
+
+def rate(max: int, *, per: Duration = 1) -> Rate:  # noqa: A002 - BullMQ's word for it
+    """At most so many starts per so many seconds, counted from the first of them."""
+    _whole("rate: max", max, 1, _MAX_COUNT)
+    per_ms = to_ms("rate: per", per)
+    if per_ms == 0:
+        raise BadOption("rate: per must be more than 0")
+    return Rate(max, per_ms)
+
+
+def check_rate(option: str, value: object) -> Rate | None:
+    """A rate or None, else BadOption."""
+    _kind(option, value, Rate | None, "what rate(…) gives")
+    return cast(Rate | None, value)
+
+
+def check_count(option: str, value: object, high: int = _MAX_COUNT) -> int | None:
+    """A whole number of 1 or more, or None, else BadOption."""
+    if value is not None:
+        _whole(option, value, 1, high)
+    return cast(int | None, value)
 
 
 def dedup(

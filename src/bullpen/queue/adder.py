@@ -9,6 +9,7 @@ import weakref
 from collections.abc import Sequence
 from weakref import WeakKeyDictionary
 
+from bullpen.errors import GroupFull
 from bullpen.job.spec import NewJob
 from bullpen.queue.trips import Producer, add_jobs
 from bullpen.stores.base import Added
@@ -56,6 +57,8 @@ class Adder:
     async def _travel(self, store: Producer, company: Sequence[tuple[NewJob, asyncio.Future[Added]]]) -> None:
         try:
             answers = await add_jobs(store, [job for job, _ in company])
+        except GroupFull as error:
+            await self._travel_apart(store, company, error)
         except Exception as error:  # noqa: BLE001 - it is every caller's error
             for _, future in company:
                 if not future.done():
@@ -64,6 +67,16 @@ class Adder:
             for (_, future), added in zip(company, answers, strict=True):
                 if not future.done():
                     future.set_result(added)
+
+    async def _travel_apart(
+        self, store: Producer, company: Sequence[tuple[NewJob, asyncio.Future[Added]]], error: GroupFull
+    ) -> None:
+        """Nothing was added, since one group is full: that is the error of its own producers only."""
+        if len(company) > 1:
+            for one in company:
+                await self._travel(store, [one])
+        elif not company[0][1].done():
+            company[0][1].set_exception(error)
 
 
 _adders: "WeakKeyDictionary[Producer, tuple[asyncio.AbstractEventLoop, Adder]]" = WeakKeyDictionary()

@@ -5,12 +5,14 @@ from typing import Any, Unpack
 
 from bullpen.clock import SYSTEM_CLOCK, Clock
 from bullpen.errors import BadData, BadOption
+from bullpen.job.limits import QueueStanding, Rate
 from bullpen.job.names import check_explicit_id, check_job_name, check_queue_name
 from bullpen.job.options import Duration, JobOptions, OptionFields, to_ms, with_options
 from bullpen.job.spec import NewJob
 from bullpen.job.state import State
 from bullpen.queue.adder import Adder
 from bullpen.queue.buffer import Buffer
+from bullpen.queue.groups import Groups, queue_limits
 from bullpen.queue.job import Job
 from bullpen.queue.payload import MAX_PAYLOAD_BYTES, Codec, to_bytes
 from bullpen.queue.results import Results
@@ -91,6 +93,23 @@ class Queue:
         """The data as it is stored; nothing becomes an empty object."""
         value = {} if data is None else data
         return to_bytes(value, what="data", codec=self.codec, limit=self._max_payload_bytes)
+
+    # ── limits ───────────────────────────────────────────────────────────────────────────
+
+    @property
+    def groups(self) -> Groups:
+        """The groups in which its jobs wait: their limits, pauses and counts."""
+        return Groups(self.store, self.name)
+
+    async def set_limits(self, *, concurrency: int | None = None, rate: Rate | None = None) -> None:
+        """Limit what all workers together do, from now on: how many run at once, how many start in a while.
+
+        In place of the limits before; what is not said is without a limit.
+        """
+        await self.store.set_limits(self.name, queue_limits(concurrency, rate))
+
+    async def limits(self) -> QueueStanding:
+        return await self.store.limits(self.name)
 
     # ── looking ──────────────────────────────────────────────────────────────────────────
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from bullpen.errors import JobCancelled, Postpone, Unrecoverable
+from bullpen.errors import JobCancelled, Postpone, RateLimited, Unrecoverable
 from bullpen.job.spec import NewJob
 from bullpen.worker.context import Context
 from bullpen.worker.handlers import find_function
@@ -130,6 +130,8 @@ def _describe(error: BaseException) -> Raised:
         code=code if isinstance(code, str | int) else None,
         status=status if isinstance(status, int) else None,
         postpone_s=error.delay if isinstance(error, Postpone) else None,
+        limited_s=error.delay if isinstance(error, RateLimited) else None,
+        limits_queue=isinstance(error, RateLimited) and error.whole_queue,
         cancelled=isinstance(error, JobCancelled),
     )
 

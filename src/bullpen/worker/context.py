@@ -6,9 +6,9 @@ from any thread; lines and progress reach the store in batches, before the job i
 
 import logging
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
-from bullpen.errors import JobCancelled
+from bullpen.errors import JobCancelled, RateLimited
 from bullpen.job.record import JobRecord
 from bullpen.job.spec import NewJob
 
@@ -56,6 +56,11 @@ class Context:
         return self.job.tenant
 
     @property
+    def group(self) -> str | None:
+        """The group of the queue in which it waited its turn."""
+        return self.job.spec.group
+
+    @property
     def headers(self) -> Mapping[str, str]:
         """Trace context and what else travels beside the data."""
         return self.job.spec.headers
@@ -78,6 +83,14 @@ class Context:
     def then(self, job: NewJob) -> None:
         """Add this prepared job (`queue.prepare(…)`) if and when this one completes, in the same step."""
         self._reporter.then(job)
+
+    def limited(self, delay: float, *, whole_queue: bool = False) -> NoReturn:
+        """Say that a limit was met elsewhere, as with HTTP 429: no job of the group starts for so many seconds.
+
+        Of the queue, where the job has no group or that is asked for. This job runs again then, and
+        no attempt is used. Raises RateLimited: nothing after it is run.
+        """
+        raise RateLimited(delay, whole_queue=whole_queue)
 
     # ── cancellation ─────────────────────────────────────────────────────────────────────
 

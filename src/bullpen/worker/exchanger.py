@@ -11,16 +11,18 @@ on behalf of all of them.
 """
 
 import asyncio
+import contextlib
 import itertools
 import logging
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from bullpen.errors import StoreCorrupt, StoreError, StoreTooNew
 from bullpen.job.record import ClaimedJob, JobRef
 from bullpen.job.verdicts import Settlement, Verdict
 from bullpen.scheduling.pauses import Pauses
 from bullpen.stores.base import Exchanged, SettleOutcome, Store
+from bullpen.worker.appetite import NOTHING, Appetite, Wants
 from bullpen.worker.options import WorkerOptions
 from bullpen.worker.running import LeaseBook
 
@@ -36,7 +38,7 @@ class Exchanger:
     def __init__(
         self,
         store: Store,
-        slots: Mapping[str, int],
+        appetite: Appetite,
         worker: str,
         options: WorkerOptions,
         book: LeaseBook,
@@ -49,7 +51,7 @@ class Exchanger:
         self._book = book
         self._start = start
         self._on_failed = on_failed
-        self._free = dict(slots)
+        self._appetite = appetite
         self._verdicts: list[Settlement] = []
         self._requests = (f"{worker}-{secrets.token_hex(4)}-{n}" for n in itertools.count(1))
         self._fetching = True
@@ -63,10 +65,10 @@ class Exchanger:
     # ── said by the worker ───────────────────────────────────────────────────────────────
 
     def take_slot(self, queue: str) -> None:
-        self._free[queue] -= 1
+        self._appetite.take_slot(queue)
 
     def free_slot(self, queue: str) -> None:
-        self._free[queue] += 1
+        self._appetite.free_slot(queue)
         self._attention.set()
 
     def send(self, claimed: ClaimedJob, verdict: Verdict) -> None:
@@ -103,8 +105,7 @@ class Exchanger:
         while await self._something_to_carry():
             settlements, self._verdicts = self._verdicts, []
             wants = self._wants()
-            for queue, slots in wants.items():
-                self._free[queue] -= slots
+            self._appetite.set_aside(wants)
             answer = await self._exchange(settlements, wants)
             self._strike_settled(settlements, answer)
             self._take_in(wants, answer)
@@ -118,20 +119,27 @@ class Exchanger:
                 self._attention.set()  # the other lanes are to see it too
                 return False
             self._attention.clear()
-            await self._attention.wait()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._appetite.closed_for_s()):
+                    await self._attention.wait()
         return True
 
-    def _wants(self) -> dict[str, int]:
-        return {queue: slots for queue, slots in self._free.items() if slots > 0} if self._fetching else {}
+    def _wants(self) -> Wants:
+        return self._appetite.wants() if self._fetching else NOTHING
 
-    async def _exchange(self, settlements: list[Settlement], wants: dict[str, int]) -> Exchanged:
+    async def _exchange(self, settlements: list[Settlement], wants: Wants) -> Exchanged:
         """Go until there is an answer: the same request again cannot take effect twice."""
         request = next(self._requests)
         pauses = Pauses(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
         while True:
             try:
                 return await self._store.exchange(
-                    settlements, wants, worker=self._worker, lease_ms=self._lease_ms, request=request
+                    settlements,
+                    wants.queues,
+                    worker=self._worker,
+                    lease_ms=self._lease_ms,
+                    request=request,
+                    at_most=wants.at_most,
                 )
             except (StoreTooNew, StoreCorrupt):
                 raise  # asking again cannot help
@@ -148,15 +156,14 @@ class Exchanger:
             else:
                 self.settled += 1
 
-    def _take_in(self, wants: Mapping[str, int], answer: Exchanged) -> None:
-        got = dict.fromkeys(wants, 0)
+    def _take_in(self, wants: Wants, answer: Exchanged) -> None:
+        got = dict.fromkeys(wants.queues, 0)
         for claimed in answer.claimed.jobs:
             got[claimed.lease.ref.queue] += 1
-        for queue, slots in wants.items():
-            self._free[queue] += slots
+        may_be_more = self._appetite.take_in(wants, got)
         for claimed in answer.claimed.jobs:
             self._start(claimed)
-        if any(got[queue] < slots for queue, slots in wants.items()):
+        if not may_be_more:
             self._hungry = False
             self._watch.set()
 
@@ -165,7 +172,7 @@ class Exchanger:
         while True:
             await self._watch.wait()
             try:
-                await self._store.wait(tuple(self._free), timeout_ms=_WATCH_MS)
+                await self._store.wait(self._appetite.queues, timeout_ms=_WATCH_MS)
             except StoreError as error:
                 logger.warning("cannot watch for work: %s", error)
                 await asyncio.sleep(pauses.next_s())

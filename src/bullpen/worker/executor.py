@@ -2,12 +2,13 @@
 
 import asyncio
 import functools
+import inspect
 import logging
 from collections.abc import Callable
 from typing import Any, assert_never
 
 from bullpen.clock import Clock
-from bullpen.errors import BullpenError
+from bullpen.errors import BullpenError, TenantRefused
 from bullpen.job.options import to_ms
 from bullpen.job.record import ClaimedJob, CrashKind
 from bullpen.job.verdicts import Cancelled, Completed, Failed, Postponed, Released, Verdict
@@ -16,7 +17,7 @@ from bullpen.stores.base import Store
 from bullpen.worker.context import Context
 from bullpen.worker.handlers import Mode, Registry
 from bullpen.worker.judging import timed_out, verdict_on_error, verdict_on_failure
-from bullpen.worker.options import WorkerOptions
+from bullpen.worker.options import VerifyTenant, WorkerOptions
 from bullpen.worker.processes import ProcessCrash, Processes
 from bullpen.worker.reporting import StoreReporter
 from bullpen.worker.running import Run, Stop, StopCause
@@ -90,10 +91,17 @@ class Executor:
         return verdict
 
     async def _call(self, run: Run) -> Any:
+        if self._options.verify_tenant is not None:
+            await self._verify_tenant(run.context, self._options.verify_tenant)
         around = run.handler.around
         if around is None:
             return await self._call_itself(run)
         return await around(run.context, functools.partial(self._call_itself, run))
+
+    async def _verify_tenant(self, context: Context, verify: VerifyTenant) -> None:
+        answer = verify(context)
+        if not (await answer if inspect.isawaitable(answer) else answer):
+            raise TenantRefused(f"tenant {context.tenant!r} is not one that this worker may work for")
 
     async def _call_itself(self, run: Run) -> Any:
         handler = run.handler

@@ -2,9 +2,10 @@
 
 import traceback
 
-from bullpen.errors import JobCancelled, Postpone, Unrecoverable
+from bullpen.errors import JobCancelled, Postpone, RateLimited, Unrecoverable
+from bullpen.job.limits import CLOSE_AT_MOST_MS
 from bullpen.job.record import Failure, FailureKind, JobRecord
-from bullpen.job.verdicts import Cancelled, Failed, Postponed, Retry, Verdict
+from bullpen.job.verdicts import Cancelled, Failed, Limited, Postponed, Retry, Verdict
 from bullpen.scheduling.backoff import delay_ms
 from bullpen.worker.messages import Raised
 from bullpen.worker.options import RetryPolicy, WorkerOptions
@@ -29,6 +30,8 @@ def verdict_on_error(error: BaseException, job: JobRecord, options: WorkerOption
     """What becomes of a job whose handler raised."""
     if isinstance(error, Postpone):
         return Postponed(round(error.delay * 1000), error.note)
+    if isinstance(error, RateLimited):
+        return Limited(min(max(0, round(error.delay * 1000)), CLOSE_AT_MOST_MS), group_only=not error.whole_queue)
     if isinstance(error, JobCancelled):
         return Cancelled(str(error))
     return verdict_on_failure(describe(error, options.retry_policy), job, options)

@@ -51,6 +51,8 @@ class Raised(msgspec.Struct, frozen=True, tag_field="kind", tag="raised"):
     code: str | int | None = None
     status: int | None = None
     postpone_s: float | None = None
+    limited_s: float | None = None
+    limits_queue: bool = False
     cancelled: bool = False
 
 

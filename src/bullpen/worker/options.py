@@ -3,16 +3,20 @@
 import dataclasses
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
 
 from bullpen.errors import BadOption
-from bullpen.job.options import Duration, to_ms
+from bullpen.job.limits import Rate
+from bullpen.job.options import Duration, check_rate, to_ms
 from bullpen.job.record import CrashLimits
 from bullpen.queue.payload import MAX_PAYLOAD_BYTES, Codec
 from bullpen.scheduling.backoff import CustomBackoff
+from bullpen.worker.context import Context
 
 DEFAULT_CONCURRENCY = 5
+
+VerifyTenant = Callable[[Context], bool | Awaitable[bool]]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +39,14 @@ class WorkerOptions:
     """Unique among all workers; made from host, process and a number if empty."""
     concurrency: int | Mapping[str, int] | None = None
     """Slots: for each queue, or by queue. Else `BULLPEN_CONCURRENCY_<QUEUE>`, else 5."""
+    shared: int | None = None
+    """Slots that all queues share, served in the order in which they are named; None: each has its own."""
+    weights: Mapping[str, int] | None = None
+    """With `shared`: turns in proportion to these instead of in strict order; a queue that is not named has 1."""
+    limiter: Rate | None = None
+    """How many jobs this worker may start in a while, whatever is free: `rate(10, per=60)`."""
+    verify_tenant: VerifyTenant | None = None
+    """Asked before a handler runs whether the job's tenant is one to work for; if not, the job fails for good."""
     lease: Duration = 30
     """How long a dead worker's job stays unclaimed. Renewed at a third of this."""
     timeout: Duration = 300
@@ -74,7 +86,12 @@ class WorkerOptions:
                 _positive(f"concurrency[{queue!r}]", slots)
         elif self.concurrency is not None:
             _positive("concurrency", self.concurrency)
-        for field in ("max_jobs", "max_memory_mb"):
+        check_rate("limiter", self.limiter)
+        if self.weights is not None and self.shared is None:
+            raise BadOption("weights: are for shared slots; say how many with shared=…")
+        for queue, weight in (self.weights or {}).items():
+            _positive(f"weights[{queue!r}]", weight)
+        for field in ("max_jobs", "max_memory_mb", "shared"):
             if getattr(self, field) is not None:
                 _positive(field, getattr(self, field))
         if isinstance(self.max_stalled, bool) or not isinstance(self.max_stalled, int) or self.max_stalled < 0:
@@ -100,7 +117,7 @@ class WorkerOptions:
         variable = "BULLPEN_CONCURRENCY_" + re.sub(r"[^A-Za-z0-9]", "_", queue).upper()
         text = os.environ.get(variable)
         if text is None:
-            return DEFAULT_CONCURRENCY
+            return self.shared or DEFAULT_CONCURRENCY
         if not text.strip().isdecimal() or int(text) < 1:
             raise BadOption(f"{variable}: a whole number of 1 or more, not {text!r}")
         return int(text)

@@ -10,7 +10,7 @@ import signal
 import socket
 import sys
 
-from bullpen.errors import JobCancelled, Postpone
+from bullpen.errors import JobCancelled, Postpone, RateLimited
 from bullpen.job.record import CrashKind
 from bullpen.worker.judging import HandlerRaised
 from bullpen.worker.messages import (
@@ -51,7 +51,7 @@ class Processes:
         process = self._idle.pop() if self._idle else await self._start()
         try:
             value = await process.run(run)
-        except (HandlerRaised, Postpone, JobCancelled):
+        except (HandlerRaised, Postpone, RateLimited, JobCancelled):
             self._idle.append(process)
             raise
         except asyncio.CancelledError:
@@ -157,6 +157,8 @@ class _Process:
 def _as_error(raised: Raised) -> Exception:
     if raised.postpone_s is not None:
         return Postpone(raised.postpone_s, raised.message)
+    if raised.limited_s is not None:
+        return RateLimited(raised.limited_s, whole_queue=raised.limits_queue)
     if raised.cancelled:
         return JobCancelled(raised.message)
     return HandlerRaised(raised)

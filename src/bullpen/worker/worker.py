@@ -18,6 +18,7 @@ from bullpen.errors import StoreError
 from bullpen.job.record import ClaimedJob, CrashKind, JobRecord, JobRef
 from bullpen.job.verdicts import Failed, Released, Settlement, Verdict
 from bullpen.stores.base import Store, WorkerInfo, WorkerState
+from bullpen.worker.appetite import Appetite
 from bullpen.worker.exchanger import Exchanger
 from bullpen.worker.executor import Executor
 from bullpen.worker.handlers import Handlers, Registry
@@ -68,8 +69,9 @@ class Worker:
         self._grace_s = seconds(self.options.grace)
         self._store = store.another()
         self._executor = Executor(self._store, self._registry, self.options, self._clock)
+        appetite = Appetite(self._slots, self.options, clock)
         self._exchanger = Exchanger(
-            self._store, self._slots, self.name, self.options, self._book, self._start, self._failed_on_a_trip
+            self._store, appetite, self.name, self.options, self._book, self._start, self._failed_on_a_trip
         )
         self._leases: LeaseKeeper | None = None
         self._loop: asyncio.AbstractEventLoop | None = None

@@ -19,7 +19,8 @@ from bullpen.stores.sqlite.turning import take_turns
 
 NEXT_IN_LINE = (
     f"SELECT {COLUMNS}, job.start_by_ms FROM job JOIN body ON body.key = job.key"
-    f" WHERE job.queue = ? AND job.state = {READY} AND job.group_name IS NULL ORDER BY job.priority, job.position LIMIT ?"
+    f" WHERE job.queue = ? AND job.state = {READY} AND job.group_name IS NULL"
+    " ORDER BY job.priority, job.position LIMIT ?"
 )
 _PROMOTE_AT_ONCE = 1_000
 """A wave of due jobs is taken in portions, so that no claim waits for all of it."""
@@ -80,7 +81,8 @@ def _take_within_limits(
 def promote_due(tx: Transaction, queue: int) -> int:
     """Make due jobs runnable, in the order in which they were due."""
     rows = tx.db.execute(
-        f"SELECT key, own_id, tenant, priority, group_name FROM job WHERE queue = ? AND state = {DELAYED} AND due_ms <= ?"
+        "SELECT key, own_id, tenant, priority, group_name FROM job"
+        f" WHERE queue = ? AND state = {DELAYED} AND due_ms <= ?"
         " ORDER BY due_ms, position LIMIT ?",
         (queue, tx.now_ms, _PROMOTE_AT_ONCE),
     ).fetchall()

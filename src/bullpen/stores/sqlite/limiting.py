@@ -148,7 +148,8 @@ def groups(db: sqlite3.Connection, queue: int, limit: int, cursor: str | None, n
     row = db.execute("SELECT limits FROM ring WHERE queue = ?", (queue,)).fetchone()
     default = GroupLimits() if row is None or row[0] is None else decode_group_limits(row[0])
     rows = db.execute(
-        f"{SELECT_GROUP} WHERE queue = ? AND is_shown AND name > ? ORDER BY name LIMIT ?", (queue, cursor or "", limit + 1)
+        f"{SELECT_GROUP} WHERE queue = ? AND is_shown AND name > ? ORDER BY name LIMIT ?",
+        (queue, cursor or "", limit + 1),
     ).fetchall()
     found = [_info(db, queue, Group(*row), default, now_ms) for row in rows[:limit]]
     return GroupPage(tuple(found), default, found[-1].name if len(rows) > limit else None)

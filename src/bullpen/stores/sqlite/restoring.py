@@ -23,8 +23,8 @@ from bullpen.stores.sqlite.transaction import Row, Transaction, counter_of, find
 
 _INSERT_JOB = (
     "INSERT INTO job(key, queue, own_id, state, priority, position, added_ms, entered_ms, due_ms, start_by_ms,"
-    " started_ms, finished_ms, worker, epoch, attempts_made, crashes, tenant, group_name, dedup, keep, cancelling, note,"
-    " progress, result, failure, stacks) VALUES"
+    " started_ms, finished_ms, worker, epoch, attempts_made, crashes, tenant, group_name, dedup, keep, cancelling,"
+    " note, progress, result, failure, stacks) VALUES"
 )
 _JOBS = ("waiting", "prioritized", "delayed", "active", "waiting_children", "completed", "failed")
 _NOBODY = 0

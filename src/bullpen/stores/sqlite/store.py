@@ -103,9 +103,7 @@ class SqliteStore:
     async def claim(
         self, wants: Mapping[str, int], *, worker: str, lease_ms: int, request: str, at_most: int | None = None
     ) -> Claimed:
-        exchanged = await self.exchange(
-            (), wants, worker=worker, lease_ms=lease_ms, request=request, at_most=at_most
-        )
+        exchanged = await self.exchange((), wants, worker=worker, lease_ms=lease_ms, request=request, at_most=at_most)
         return exchanged.claimed
 
     async def settle(self, settlements: Sequence[Settlement], *, request: str) -> Sequence[SettleOutcome]:

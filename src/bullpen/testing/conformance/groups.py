@@ -7,7 +7,9 @@ from bullpen.stores.base import Store
 from bullpen.testing.conformance.moves import MAIL, add, claim
 
 
-async def add_to(store: Store, group: str | None, count: int = 1, *, queue: str = MAIL, priority: int = 0) -> list[JobRef]:
+async def add_to(
+    store: Store, group: str | None, count: int = 1, *, queue: str = MAIL, priority: int = 0
+) -> list[JobRef]:
     """Add so many jobs to a group, in one batch."""
     spec = JobSpec(group=group, priority=priority)
     added = await add(store, *[NewJob(queue, "welcome", spec=spec)] * count)

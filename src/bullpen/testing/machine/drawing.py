@@ -53,10 +53,18 @@ _few = st.none() | st.integers(1, 2)
 def _with_rate(limits: tuple[int | None, ...]) -> dict[str, int | None]:
     weight, concurrency, rate_max, max_size = limits
     rate_ms = None if rate_max is None else 801_000
-    return {"weight": weight, "concurrency": concurrency, "rate_max": rate_max, "rate_ms": rate_ms, "max_size": max_size}
+    return {
+        "weight": weight,
+        "concurrency": concurrency,
+        "rate_max": rate_max,
+        "rate_ms": rate_ms,
+        "max_size": max_size,
+    }
 
 
-group_limits = st.tuples(_weights, _few, _few, st.none() | st.integers(2, 4)).map(lambda one: GroupLimits(**_with_rate(one)))
+group_limits = st.tuples(_weights, _few, _few, st.none() | st.integers(2, 4)).map(
+    lambda one: GroupLimits(**_with_rate(one))
+)
 queue_limits = st.tuples(_few, _few).map(
     lambda one: QueueLimits(concurrency=one[0], rate_max=one[1], rate_ms=None if one[1] is None else 801_000)
 )

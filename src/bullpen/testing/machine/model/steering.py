@@ -91,7 +91,9 @@ class Steering(Ending):
             raise WrongState(state)
         old = [job for job in self.line(queue, state) if job.since_ms <= self.now_ms - older_than_ms]
         # The oldest go; which of those that are equally old is the store's choice: the ones it no longer has.
-        old.sort(key=lambda job: (job.since_ms, job.ref in self.seen))
+        # What waits may stand in several lines, none of which is in the order of that time.
+        by_age = state not in READY
+        old.sort(key=lambda job: (job.since_ms if by_age else 0, job.ref in self.seen))
         self._remove(old[:limit], remember_ids=True)
         return len(old[:limit])
 
