@@ -19,7 +19,8 @@ PAGE = ROOT / "docs" / "explanation" / "promises.md"
 
 FAMILIES = (
     "opening", "adding", "identifying", "deduplicating", "ordering", "claiming", "settling", "retaining",
-    "grouping", "limiting", "exchanging", "requesting", "renewing", "abandoning", "rescuing", "waiting", "cancelling", "retrying",
+    "grouping", "limiting",
+    "exchanging", "requesting", "renewing", "abandoning", "rescuing", "waiting", "cancelling", "retrying",
     "steering", "removing", "noting", "pausing", "looking", "events", "workers",
     "moving", "moving_once", "remembering",
 )  # fmt: skip

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from bullpen import Queue
+from bullpen.stores.base import WorkerInfo, WorkerState
 from bullpen.stores.redis import RedisStore
 from tests.cli.commands import COLUMNS, Answer, Folder
 from tests.support.places import FilePlace
@@ -83,3 +84,17 @@ def test_a_replica(folder: Folder, server: RedisServer) -> None:
     answer = folder.bullpen("--store", server.url, "doctor", "--json")
     assert answer.code == 1
     assert _found(answer)["role"][0] == "bad"
+
+
+async def test_a_bullmq_worker_on_a_queue_with_groups_is_reported(folder: Folder, server: RedisServer) -> None:
+    """Known by the name that BullMQ gives its connections; a worker of ours is none."""
+    store = RedisStore(server.url)
+    await store.open()
+    await Queue(store, "mail").add("welcome", group="acme")
+    await store.beat(WorkerInfo(name="ours", state=WorkerState.READY, queues={"mail": 1}), ttl_ms=60_000)
+    assert "queue mail" not in _found(folder.bullpen("--store", server.url, "doctor", "--json"))
+    with server.client() as client:
+        client.client_setname("bull:bWFpbA==")
+        found = _found(folder.bullpen("--store", server.url, "doctor", "--json"))
+    await store.close()
+    assert found["queue mail"] == ("warn", "has groups, and BullMQ workers (1) that know of none")

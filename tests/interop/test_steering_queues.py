@@ -2,10 +2,10 @@
 
 import pytest
 
-from bullpen import Failure, Queue, QueueMissing, State
+from bullpen import EventKind, Failure, Queue, QueueMissing, State, rate
 from bullpen.job.record import ClaimedJob, CrashLimits
 from bullpen.job.verdicts import Failed, Released
-from tests.interop.cells import NPM_5, TO_BULLPEN, TO_PEER, cell
+from tests.interop.cells import NPM_5, PYPI, TO_BULLPEN, TO_PEER, cell
 from tests.interop.peers import Peer
 from tests.interop.us import QUEUE, Us
 from tests.support.redis_harness import RedisHarness
@@ -161,6 +161,50 @@ async def test_we_keep_to_the_peers_limit_of_the_rate(us: Us, peer: Peer) -> Non
     await peer.call("limitRate", most=2, duration=3_600_000)
     assert len(await claimed(us, "r1")) == 2
     assert await claimed(us, "r2") == ()
+
+
+@cell("limit of active jobs", TO_PEER)
+async def test_the_peer_keeps_to_our_limit_of_active_jobs(us: Us, peer: Peer) -> None:
+    await us.queue.set_limits(concurrency=2)
+    held = await claimed_after_adding(us, 5)
+    await peer.call("work", options={"concurrency": 5})
+    await peer.call("work", OTHER, options={})
+    await served(us)
+    assert (await us.queue.counts()).waiting == 3
+    await us.settle(held[0])
+    await us.events(EventKind.COMPLETED, 4)
+
+
+@cell("limit of the rate", TO_PEER)
+async def test_the_peer_keeps_to_our_limit_of_the_rate(us: Us, peer: Peer) -> None:
+    await us.queue.set_limits(rate=rate(2, per=3600))
+    await us.queue.add_bulk([us.queue.prepare("a") for _ in range(5)])
+    await peer.call("work", options={"concurrency": 5})
+    await peer.call("work", OTHER, options={})
+    await us.events(EventKind.COMPLETED, 2)
+    await served(us)
+    assert (await us.queue.counts()).waiting == 3
+
+
+async def claimed_after_adding(us: Us, count: int) -> tuple[ClaimedJob, ...]:
+    """As many as may run, held by us."""
+    await us.queue.add_bulk([us.queue.prepare("a") for _ in range(count)])
+    held = await claimed(us, "held")
+    assert len(held) == 2
+    return held
+
+
+@cell("group", TO_BULLPEN, lacks={PYPI: "drops options that it does not know"})
+async def test_the_peer_adds_to_a_group(us: Us, peer: Peer) -> None:
+    """Named in the options; turns, caps and pauses of ours hold for it."""
+    await us.queue.groups.pause("acme")
+    grouped = await peer.call("add", name="a", data={}, opts={"bullpen": {"group": "acme"}})
+    other = await peer.call("add", name="b", data={}, opts={})
+    async with us.working():
+        await us.job(other).result(20)
+        assert (await us.record(grouped)).state == State.WAITING
+        await us.queue.groups.resume("acme")
+        await us.job(grouped).result(20)
 
 
 # ── drain, clean, obliterate ─────────────────────────────────────────────────────────────

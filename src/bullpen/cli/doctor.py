@@ -71,12 +71,30 @@ async def _examine_server(store: Store) -> list[Finding]:
     return await diagnose_server(store)
 
 
+async def _about_groups(store: Store, name: str) -> list[Finding]:
+    """Turns and caps hold among our workers only."""
+    if store.facts.name != "redis" or not (await store.groups(name, limit=1)).groups:
+        return []
+    from bullpen.stores.redis import RedisStore
+    from bullpen.stores.redis.diagnosing import node_workers
+
+    assert isinstance(store, RedisStore)
+    foreign = await node_workers(store, name)
+    if not foreign:
+        return []
+    message = f"has groups, and BullMQ workers ({foreign}) that know of none"
+    return [
+        Finding("warn", f"queue {name}", message, "let only Bullpen workers serve it: caps and turns hold for them")
+    ]
+
+
 async def _live(store: Store) -> list[Finding]:
     workers = await store.workers()
     found = about_workers(workers)
     queues = await store.queues()
     for name in queues:
         found += await about_queue(store, name, await store.counts(name), workers)
+        found += await _about_groups(store, name)
     if not any(finding.check.startswith("queue ") for finding in found):
         found.append(Finding("ok", "queues", f"{len(queues)}, nothing to say about them"))
     return found

@@ -11,8 +11,10 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from bullpen.errors import BadOption, MoveRefused
+from bullpen.job.limits import NO_GROUP_LIMITS, NO_LIMITS
 from bullpen.job.record import CrashLimits
 from bullpen.job.state import State
+from bullpen.queue.groups import Groups
 from bullpen.stores.base import Store
 from bullpen.stores.moving import Cargo, Move, SavedJob
 
@@ -98,7 +100,24 @@ class Mover:
         # Before the source is paused: the target keeps in mind how it was, also if we end in between.
         move = Move(origin=self._source.place, run=self._run, last_id=memory.last_id, paused=counts.paused)
         await self._target.begin_move(name, move)
+        await self._carry_limits(name)
         self.queues[name] = Progress(name)
+
+    async def _carry_limits(self, name: str) -> None:
+        """What the target says already stands: it may have been changed since an earlier try."""
+        source, target = self._source, self._target
+        limits = (await source.limits(name)).limits
+        if (await target.limits(name)).limits == NO_LIMITS != limits:
+            await target.set_limits(name, limits)
+        known = {group.name async for group in Groups(target, name)}
+        page = await source.groups(name, limit=1)
+        if (await target.groups(name, limit=1)).default == NO_GROUP_LIMITS != page.default:
+            await target.set_group_default(name, page.default)
+        async for group in Groups(source, name):
+            if group.name not in known and group.limits != NO_GROUP_LIMITS:
+                await target.set_group(name, group.name, group.limits)
+            if group.name not in known and group.paused:
+                await target.pause_group(name, group.name)
 
     # ── one queue ────────────────────────────────────────────────────────────────────────
 

@@ -55,7 +55,8 @@ async def test_node_may_name_a_group_in_the_options(harness: RedisHarness, store
     """As `queue.add("x", {}, {bullpen: {group: "a"}})` leaves it."""
     await add_to(store, "b", 2)
     record = {"name": "x", "data": "{}", "opts": '{"attempts":1,"bullpen":{"group":"a"}}', "timestamp": "1"}
-    await harness.raw.hset(_key(harness, "n-1"), mapping=record)
+    for field, value in record.items():
+        await harness.raw.hset(_key(harness, "n-1"), field, value)
     await _put_into_wait(harness, JobRef(MAIL, "n-1"))
     assert await claim_groups(store, 3) == ["a", "b", "b"]
 

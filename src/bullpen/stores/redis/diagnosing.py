@@ -13,6 +13,7 @@ from bullpen.stores.finding import Finding
 from bullpen.stores.redis.address import Kind
 from bullpen.stores.redis.connection import Connection
 from bullpen.stores.redis.judging import ServerFacts, judge, judge_version
+from bullpen.stores.redis.naming import worker_name
 
 if TYPE_CHECKING:
     from bullpen.stores.redis.store import RedisStore
@@ -50,6 +51,29 @@ async def diagnose(store: "RedisStore") -> list[Finding]:
         return judge(await examine(connection, store.clock))
     finally:
         await connection.close()
+
+
+async def node_workers(store: "RedisStore", queue: str) -> int:
+    """How many workers of BullMQ serve this queue, as far as the server tells who is connected."""
+    prefix, own = store._prefix, {info.name for info in await store.workers()}  # noqa: SLF001 - the same room
+    answer = await store._connection.permitted("CLIENT", "LIST")  # noqa: SLF001 - the same room
+    names = {_client_name(client) for client in _lines(answer)}
+    ours = {worker_name(prefix, queue, name) for name in own}
+    bases = {worker_name(prefix, queue, "").removesuffix(":w:"), f"{prefix}:{queue}"}
+    return sum(name in bases or any(name.startswith(f"{base}:w:") for base in bases) for name in names - ours)
+
+
+def _lines(answer: Any) -> list[Any]:
+    if answer is None or isinstance(answer, list):
+        return answer or []
+    return bytes(answer).decode(errors="replace").splitlines()
+
+
+def _client_name(client: Any) -> str:
+    if isinstance(client, dict):
+        return str(client.get("name", ""))
+    words = (word.partition("=") for word in str(client).split(" "))
+    return next((value for word, _, value in words if word == "name"), "")
 
 
 _told: set[tuple[str, str]] = set()
