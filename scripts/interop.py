@@ -28,7 +28,8 @@ FEATURES = (
     "fail with stack", "unrecoverable", "progress", "logs", "words from outside: progress, log", "remove on complete",
     "remove on fail", "pause, resume", "pause here, resume there", "adds while paused: none lost", "promote",
     "retry of failed", "retry of completed", "remove", "update data", "change delay", "change priority", "drain",
-    "clean", "obliterate", "limit of active jobs", "limit of the rate", "stalled: taken back",
+    "clean", "obliterate", "limit of active jobs", "limit of the rate", "group",
+    "stalled: taken back",
     "stalled: over the limit", "stalled: a living worker keeps its job", "events", "await the result",
     "workers listed", "getters and counts equal",
 )  # fmt: skip
@@ -36,8 +37,7 @@ FEATURES = (
 
 ONE_WAY = {
     ("workers listed", "peer → Bullpen"): "Bullpen lists its own workers only",
-    ("limit of active jobs", "Bullpen → peer"): "Bullpen obeys the setting, and has no verb that makes it",
-    ("limit of the rate", "Bullpen → peer"): "Bullpen obeys the setting, and has no verb that makes it",
+    ("group", "Bullpen → peer"): "BullMQ has no groups",
 }
 """Directions that make no sense or that Bullpen lacks, and why."""
 

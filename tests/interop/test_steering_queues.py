@@ -5,7 +5,7 @@ import pytest
 from bullpen import EventKind, Failure, Queue, QueueMissing, State, rate
 from bullpen.job.record import ClaimedJob, CrashLimits
 from bullpen.job.verdicts import Failed, Released
-from tests.interop.cells import NPM_5, PYPI, TO_BULLPEN, TO_PEER, cell
+from tests.interop.cells import NPM_5, TO_BULLPEN, TO_PEER, cell
 from tests.interop.peers import Peer
 from tests.interop.us import QUEUE, Us
 from tests.support.redis_harness import RedisHarness
@@ -194,7 +194,7 @@ async def claimed_after_adding(us: Us, count: int) -> tuple[ClaimedJob, ...]:
     return held
 
 
-@cell("group", TO_BULLPEN, lacks={PYPI: "drops options that it does not know"})
+@cell("group", TO_BULLPEN)
 async def test_the_peer_adds_to_a_group(us: Us, peer: Peer) -> None:
     """Named in the options; turns, caps and pauses of ours hold for it."""
     await us.queue.groups.pause("acme")
