@@ -66,6 +66,7 @@ def test_pause_and_resume(shop: Folder) -> None:
 # ── dead letters ─────────────────────────────────────────────────────────────────────────
 
 
+@only_on_sqlite  # tests/deadletters has the filters on each store
 def test_dead_finds_by_filter(shop: Folder) -> None:
     def found(*filters: str) -> list[str]:
         return [f"{job['queue']}/{job['id']}" for job in shop.bullpen("dead", *filters, "--json").json]

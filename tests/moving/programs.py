@@ -48,7 +48,7 @@ async def produce(address: str) -> None:
         while line := await asyncio.to_thread(sys.stdin.readline):
             for _ in range(int(line)):
                 options = ({}, {"priority": 3}, {"delay": 0.05}, {"id": f"own-{n}"}, {"keep_completed": keep(0)})[n % 5]
-                await queue.add("one", {"n": n}, **options)  # type: ignore[arg-type]  # of several kinds
+                await queue.add("one", {"n": n}, **options)
                 n += 1
             print(n, flush=True)
     finally:

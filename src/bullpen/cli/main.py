@@ -94,8 +94,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = parser.parse_args(argv)
     args.parser = parser
     show = Show(as_json=getattr(args, "json", False))
-    # A verb tells what it has to tell. The log is for workers, and `doctor` says what a store would warn of.
-    logging.getLogger("bullpen").addHandler(logging.NullHandler())
+    # What a store warns of when it opens is for the log of a worker; whoever asks here has `doctor`.
+    logging.getLogger("bullpen.stores").addHandler(logging.NullHandler())
     if args.version:
         show.line(_versions())
         return OK

@@ -36,6 +36,7 @@ from bullpen.stores.moving import Cargo, MemoryPage, Move, SavedJob
 from bullpen.stores.redis import exporting, looking, rescuing, restoring, steering
 from bullpen.stores.redis.address import parse_address
 from bullpen.stores.redis.asking import LeaseTerms, ask_abandon, ask_add, ask_exchange, ask_renew
+from bullpen.stores.redis.client import Client
 from bullpen.stores.redis.connection import Connection
 from bullpen.stores.redis.diagnosing import greet
 from bullpen.stores.redis.eventlog import read_events
@@ -58,6 +59,8 @@ class RedisStore:
         self._prefix = address.choose_prefix(prefix)
         self._keys = Keys(self._prefix)
         self._connection = Connection(address, self._keys.canary)
+        self._greeted: Client | None = None
+        """Whose server was examined: whoever makes sure that an open store is open asks nothing of it."""
         self._clock = clock
         self._site = Site(self._connection, self._keys, clock)
         self._named = NamedConnections(self._connection)
@@ -81,11 +84,14 @@ class RedisStore:
 
     async def open(self) -> None:
         await self._connection.open()
+        if self._connection.client is self._greeted:
+            return
         try:
             await greet(self._connection, self._clock)
         except BaseException:
             await self.close()
             raise
+        self._greeted = self._connection.client
 
     async def close(self) -> None:
         self._names.clear()
