@@ -6,7 +6,8 @@
     │   ├── BadData         ├── PayloadTooLarge └── BadHandler
     ├── JobError            about one job or queue
     │   ├── JobMissing      ├── QueueMissing   ├── WrongState
-    │   ├── JobFailed       ├── ResultTimeout  └── CodecMissing
+    │   ├── JobFailed       ├── ResultTimeout  ├── CodecMissing
+    │   └── ScheduleMissing
     ├── StoreError          about the place where jobs are kept
     │   ├── StoreUnavailable (try again)        ├── StoreFull (make room, try again)
     │   ├── StoreReadOnly   ├── StoreCorrupt   ├── StoreTooNew
@@ -86,6 +87,12 @@ class QueueMissing(JobError):
     """Nothing was ever added to a queue of this name."""
 
     code = "queue-missing"
+
+
+class ScheduleMissing(JobError):
+    """No schedule of this name in the queue: never made, or removed."""
+
+    code = "schedule-missing"
 
 
 class WrongState(JobError):

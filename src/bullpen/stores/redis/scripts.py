@@ -68,6 +68,13 @@ CLEAN = Script("clean", parts=(*_REMOVING, "listing"), flags="allow-oom")
 OBLITERATE = Script("obliterate", parts=("queue", "jobs"), flags="allow-oom")
 FORGET_SUBJECTS = Script("forget_subjects", flags="allow-oom")
 
+# Schedules.
+PUT_SCHEDULE = Script("put_schedule", parts=(*_REMOVING, "schedule"))
+ADVANCE_SCHEDULE = Script("advance_schedule", parts=(*_ADDING, "schedule"), flags="allow-oom")
+START_TICK = Script("start_tick", parts=("queue", "lease", "schedule"), flags="allow-oom")
+REMOVE_SCHEDULE = Script("remove_schedule", parts=(*_REMOVING, "schedule"), flags="allow-oom")
+SCHEDULES = Script("schedules", parts=("queue", "schedule"), flags="no-writes")
+
 # Looking.
 COUNTS = Script("counts", flags="no-writes")
 JOB = Script("job", parts=("queue", "place"), flags="no-writes")
