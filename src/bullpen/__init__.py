@@ -21,6 +21,7 @@ from bullpen.errors import (
     Postpone,
     QueueMissing,
     ResultTimeout,
+    ScheduleMissing,
     Signal,
     StoreCorrupt,
     StoreError,
@@ -35,6 +36,7 @@ from bullpen.errors import (
 from bullpen.job.events import Event, EventKind
 from bullpen.job.options import JobOptions, custom, debounce, dedup, exponential, fixed, keep
 from bullpen.job.record import CrashKind, CrashLimits, Failure, FailureKind, JobRecord, JobRef
+from bullpen.job.schedule import Overlap, ScheduleRecord
 from bullpen.job.spec import NewJob
 from bullpen.job.state import State
 from bullpen.jobtypes.batches import Call
@@ -44,6 +46,8 @@ from bullpen.queue.events import FROM_START, Gap, QueueEvents
 from bullpen.queue.job import Job
 from bullpen.queue.payload import Codec
 from bullpen.queue.queue import Queue, add_all
+from bullpen.queue.schedules import Schedules
+from bullpen.scheduling.options import ScheduleOptions
 from bullpen.stores.base import Counts, Store
 from bullpen.stores.sqlite import SqliteStore
 from bullpen.sync import Sync, SyncJob
@@ -93,6 +97,7 @@ __all__ = [
     "JobRef",
     "JobType",
     "NewJob",
+    "Overlap",
     "PayloadTooLarge",
     "Postpone",
     "Queue",
@@ -100,6 +105,10 @@ __all__ = [
     "QueueMissing",
     "ResultTimeout",
     "RetryPolicy",
+    "ScheduleMissing",
+    "ScheduleOptions",
+    "ScheduleRecord",
+    "Schedules",
     "Severity",
     "Signal",
     "SqliteStore",

@@ -11,9 +11,13 @@ change, one rule decides:
 
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 from bullpen.errors import BadOption
+
+if TYPE_CHECKING:  # read when the first expression is: a process without schedules starts quicker
+    from cronsim import CronSim
 
 _NICKNAMES = {
     "@yearly": "0 0 1 1 *",
@@ -25,7 +29,7 @@ _NICKNAMES = {
     "@hourly": "0 * * * *",
 }
 _EVERY_HOUR = frozenset(range(24))
-_SECOND = timedelta(seconds=1)
+_SECOND, _DAY = timedelta(seconds=1), timedelta(days=1)
 _ANY_MS = 1_700_000_000_000
 """Whether an expression ever comes does not depend on when one asks."""
 
@@ -42,21 +46,48 @@ class Cron:
 
     def next_ms(self, after_ms: int) -> int | None:
         """The first time after that one; None if none comes within fifty years."""
+        after = datetime.fromtimestamp(after_ms // 1000, UTC)
+        try:
+            found = self._next_elapsed(after) if self._is_elapsed else self._next_on_the_wall(after)
+        except StopIteration:
+            return None
+        return round(found.timestamp() * 1000)
+
+    def _next_on_the_wall(self, after: datetime) -> datetime:
+        times = self._from(after.astimezone(self.zone).replace(tzinfo=None))
+        # A time of the second pass of an overlap was that of the first.
+        while (found := _instant(next(times), self.zone)) <= after:
+            pass
+        return found
+
+    def _next_elapsed(self, after: datetime) -> datetime:
+        """As if the clocks never changed; where they did before the time found, again from that change on."""
+        start, offset = after, self._offset(after)
+        while True:
+            found = (next(self._from((start + offset).replace(tzinfo=None))) - offset).replace(tzinfo=UTC)
+            if (changed := self._offset(found)) == offset:
+                return found
+            start = max(start, found - _DAY)
+            if self._offset(start) != changed:
+                start = _change_of_clocks(start, found, self.zone) - _SECOND
+            offset = changed
+
+    def _offset(self, instant: datetime) -> timedelta:
+        return instant.astimezone(self.zone).utcoffset() or timedelta()
+
+    def _from(self, start: datetime) -> "CronSim":
         from cronsim import CronSim
 
-        start = datetime.fromtimestamp(after_ms // 1000, self.zone)
-        for found in CronSim(self._fields, start if self._is_elapsed else start.replace(tzinfo=None)):
-            # A wall time of the second pass of an overlap was that of the first.
-            found_ms = _ms(found if self._is_elapsed else _instant(found, self.zone))
-            if found_ms > after_ms:
-                return found_ms
-        return None
+        found = CronSim(self._fields, start)
+        # Debian's cron, which it follows, takes `*/2` for no restriction of the day; all others do.
+        found.day_and = "*" in self._fields.split()[3::2]
+        return found
 
     def _parse(self, expression: str) -> set[int]:
-        from cronsim import CronSim, CronSimError
+        from cronsim import CronSimError
 
         try:
-            return CronSim(self._fields, datetime(2000, 1, 1)).hours  # noqa: DTZ001 - only the fields are read
+            return self._from(datetime(2000, 1, 1)).hours  # noqa: DTZ001 - only the fields are read
         except (CronSimError, AssertionError) as error:
             why = str(error) or "a field cannot be read"
             raise BadOption(f"cron: {expression!r}: {why[0].lower()}{why[1:]}; see docs/how-to/schedules.md") from error
@@ -92,11 +123,11 @@ def _instant(wall: datetime, zone: ZoneInfo) -> datetime:
     instant = first.astimezone(UTC)
     if instant.astimezone(zone).replace(tzinfo=None) == wall:
         return instant
-    return _end_of_gap(first.replace(fold=1).astimezone(UTC), instant, zone)
+    return _change_of_clocks(first.replace(fold=1).astimezone(UTC), instant, zone)
 
 
-def _end_of_gap(before: datetime, after: datetime, zone: ZoneInfo) -> datetime:
-    """The change of the clocks between two instants, to the second."""
+def _change_of_clocks(before: datetime, after: datetime, zone: ZoneInfo) -> datetime:
+    """The first instant after it, to the second; before and after it the zone has different offsets."""
     old = before.astimezone(zone).utcoffset()
     while after - before > _SECOND:
         middle = before + timedelta(seconds=(after - before) // _SECOND // 2)
@@ -105,7 +136,3 @@ def _end_of_gap(before: datetime, after: datetime, zone: ZoneInfo) -> datetime:
         else:
             after = middle
     return after
-
-
-def _ms(instant: datetime) -> int:
-    return round(instant.timestamp() * 1000)

@@ -27,6 +27,8 @@ class ScheduleFields(TypedDict, total=False):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduleOptions:
+    """When a schedule ticks, as people write it."""
+
     cron: str | None = None
     """Five fields, or six with seconds first; `@daily` and its kin. This or `every`."""
     every: Duration | None = None
