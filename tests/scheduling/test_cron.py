@@ -44,10 +44,15 @@ def _expression(chance: random.Random) -> str:
     fields = [_field(chance, n) for n in range(6)]
     if chance.random() < 0.1:
         fields[3] = "L"
-    # A list that happens to name every weekday is for croniter as if it were not there, for us (and Node) a list.
-    if fields[5] != "*" and croniter(f"0 0 1 1 {fields[5]}").expanded[4] == ["*"]:
+    # Of a list that happens to name every weekday, croniter and we make different things; Node refuses most.
+    if _names_every_weekday(fields[5]):
         fields[5] = "*"
     return " ".join(fields if chance.random() < 0.4 else fields[1:])
+
+
+def _names_every_weekday(field: str) -> bool:
+    week = [datetime(2026, 1, 4, tzinfo=UTC) + n * _DAY for n in range(7)]
+    return all(croniter.match(f"0 0 * * {field}", day) for day in week)
 
 
 def _croniter_next(expression: str, wall: datetime) -> datetime:
@@ -73,6 +78,9 @@ def test_next_times_are_those_of_croniter(tz: str) -> None:
         expression = _expression(chance)
         after = datetime.fromtimestamp(chance.randrange(946_684_800, 2_208_988_800), zone)
         expected = _croniter_next(expression, after.replace(tzinfo=None))
+        # croniter 2.0, which the BullMQ of PyPI pins, passes over the first of March after such steps; 6.2 does not.
+        if after.month == 2 and "/" in expression.split()[-3]:
+            continue
         if _is_near_a_change(expected, zone) or _is_near_a_change(after.replace(tzinfo=None), zone):
             continue
         found_ms = Cron(expression, tz).next_ms(round(after.timestamp() * 1000))
