@@ -73,9 +73,7 @@ class Schedules:
 
     async def pause(self, schedule_id: str) -> ScheduleRecord:
         """No more ticks until it is resumed; one that runs goes on."""
-        return await self._put(
-            schedule_id, lambda known: _Plan(_known(known).schedule.timing, None, _known(known).count, paused=True)
-        )
+        return await self._put(schedule_id, self._pause)
 
     async def resume(self, schedule_id: str) -> ScheduleRecord:
         """Tick again; what was missed meanwhile is not made up for."""
@@ -124,11 +122,17 @@ class Schedules:
 
     def _begin(self, timing: Timing, known: ScheduleRecord | None, *, immediately: bool) -> _Plan:
         if known is not None and known.paused:
-            return _Plan(timing, None, 0, paused=True)
+            return _Plan(timing, None, 0, paused=True)  # counted anew, once it is resumed
         first = first_ms(timing, self._now_ms, immediately=immediately)
         if first is None:
             raise BadOption("end: no tick comes before it")
         return _Plan(in_step(timing, first), first, 1)
+
+    @staticmethod
+    def _pause(known: ScheduleRecord | None) -> _Plan:
+        record = _known(known)
+        # A tick that is taken away does not count.
+        return _Plan(record.schedule.timing, None, record.count - record.pending, paused=True)
 
     def _resume(self, known: ScheduleRecord | None) -> _Plan:
         record = _known(known)

@@ -76,7 +76,7 @@ def read_schedule(
         ),
         last_ms=last_ms,
         pending=pending != b"",
-        count=_count(tick_options) or _whole(get(_F["schedule_count"])) or ticks,
+        count=next((n for n in (_count(tick_options), _whole(get(_F["schedule_count"]))) if n is not None), ticks),
         ticks=ticks,
         skipped=_whole(get(_F["schedule_skipped"])) or 0,
         paused=_F["schedule_paused"] in fields,

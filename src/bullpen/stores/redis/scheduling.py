@@ -53,7 +53,11 @@ def _next(site: Site, schedule: Schedule, next_ms: int, count: int, now_ms: int)
     spec = msgspec.structs.replace(schedule.spec, delay_ms=max(0, next_ms - now_ms))
     job = NewJob(schedule.queue, schedule.name, schedule.data, tick.job_id, spec)
     options = encode_tick_options(schedule, job, count, next_ms, now_ms).decode()
-    return {"next": next_ms, "tick": Batch(site.keys).job(job) | {"schedule": schedule.id, "options": options}}
+    return {
+        "next": next_ms,
+        "count": count,
+        "tick": Batch(site.keys).job(job) | {"schedule": schedule.id, "options": options},
+    }
 
 
 async def start_tick(site: Site, lease: Lease) -> TickStart:

@@ -55,7 +55,7 @@ def put(
         " running) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             queue, schedule.id, _encode(schedule), tick.at_ms, tick.job_id, count,
-            ticks + (next_ms is not None and old_tick is None), 0 if known is None else known.skipped, paused,
+            ticks + (next_ms is not None) - (old_tick is not None), 0 if known is None else known.skipped, paused,
             next_ms is None and not paused, _running(tx.db, queue, schedule.id),
         ),
     )  # fmt: skip

@@ -21,7 +21,8 @@ end
 
 local kept = redis.call("HMGET", schedule_key, FIELD.schedule_ticks, FIELD.schedule_skipped, FIELD.schedule_running)
 local ticks = tonumber(kept[1] or nil) or 0
-if asked.tick and not old then ticks = ticks + 1 end
+if asked.tick then ticks = ticks + 1 end
+if old then ticks = ticks - 1 end
 redis.call("DEL", schedule_key)
 redis.call("HSET", schedule_key, FIELD.schedule_ticks, ticks, unpack(asked.fields))
 if kept[2] then redis.call("HSET", schedule_key, FIELD.schedule_skipped, kept[2]) end
