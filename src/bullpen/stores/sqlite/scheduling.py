@@ -39,7 +39,7 @@ _SELECT = (
 def put(
     tx: Transaction, schedule: Schedule, next_ms: int | None, seen_ms: int | None, *, count: int, paused: bool
 ) -> ScheduleOutcome:
-    queue = tx.queue(schedule.queue)
+    queue = tx.queue_number_if_known(schedule.queue)
     known = _find(tx.db, queue, schedule.id)
     if (None if known is None else known.last_ms) != seen_ms:
         return ScheduleOutcome.CHANGED
@@ -47,6 +47,7 @@ def put(
     old_tick = Tick(schedule.id, known.last_ms) if known is not None and known.pending else None
     if next_ms is not None and tick != old_tick and _state(tx.db, queue, tick.job_id) is not None:
         return ScheduleOutcome.TAKEN
+    queue = tx.queue(schedule.queue)
     if old_tick is not None:
         _drop(tx, queue, old_tick)
     ticks = 0 if known is None else known.ticks
@@ -54,7 +55,7 @@ def put(
         "INSERT OR REPLACE INTO schedule(queue, id, definition, last_ms, tick, count, ticks, skipped, paused, ended,"
         " running) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
-            queue, schedule.id, _encode(schedule), tick.at_ms, tick.job_id, count,
+            queue, schedule.id, _encode(schedule), tick.at_ms, "" if next_ms is None else tick.job_id, count,
             ticks + (next_ms is not None) - (old_tick is not None), 0 if known is None else known.skipped, paused,
             next_ms is None and not paused, _running(tx.db, queue, schedule.id),
         ),
@@ -97,7 +98,7 @@ def start_tick(tx: Transaction, lease: Lease, tick: Tick | None) -> TickStart:
             tx.db.execute(
                 "UPDATE schedule SET skipped = skipped + 1 WHERE queue = ? AND id = ?", (held.queue, tick.schedule)
             )
-        return TickStart(known, running)
+        return TickStart(_find(tx.db, held.queue, tick.schedule), running)
     tx.db.execute(
         "UPDATE schedule SET running = ? WHERE queue = ? AND id = ?", (lease.ref.id, held.queue, tick.schedule)
     )
