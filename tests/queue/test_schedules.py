@@ -43,11 +43,11 @@ async def test_a_cron_is_made_and_ticks(queue: Queue, store: WatchedStore, clock
 async def test_the_same_again_changes_nothing(queue: Queue, store: WatchedStore, clock: ManualClock) -> None:
     """A deploy that makes its schedules anew moves none of them, though a tick is due or the limit half used."""
     for when in ({"every": 60, "limit": 5}, {"cron": "*/5 * * * *", "immediately": True}):
-        first = await queue.schedules.upsert("s", "sweep", **when)  # type: ignore[arg-type]
+        first = await queue.schedules.upsert("s", "sweep", **when)
         await tick(queue, store, clock)
         clock.advance(10 * HOUR_MS)
         before = await queue.schedules.get("s")
-        assert await queue.schedules.upsert("s", "sweep", **when) == before  # type: ignore[arg-type]
+        assert await queue.schedules.upsert("s", "sweep", **when) == before
         assert (before.count, before.ticks) == (2, 2)
         assert before.schedule.timing.limit == first.schedule.timing.limit
         await queue.schedules.remove("s")
@@ -160,7 +160,7 @@ async def test_refuses_what_cannot_be(queue: Queue, store: WatchedStore) -> None
         await queue.schedules.upsert("s", other, every=5)
     for options in ({"id": "mine"}, {"delay": 5}, {"start_by": 5}, {"dedup": dedup("d")}):
         with pytest.raises(BadOption, match=f"{next(iter(options))}: "):
-            await queue.schedules.upsert("s", queue.prepare("x", **options), every=5)  # type: ignore[arg-type]
+            await queue.schedules.upsert("s", queue.prepare("x", **options), every=5)
     for verb in (queue.schedules.get, queue.schedules.pause, queue.schedules.resume, queue.schedules.run_now):
         with pytest.raises(ScheduleMissing):
             await verb("s")

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
-from croniter import croniter
+from croniter import croniter  # type: ignore[import-untyped]  # it has no types
 
 from bullpen.errors import BadOption
 from bullpen.scheduling.cron import Cron, read_cron

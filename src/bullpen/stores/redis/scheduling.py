@@ -11,7 +11,7 @@ from bullpen.job.schedule import Schedule, ScheduleRecord, Tick, tick_of
 from bullpen.job.spec import NewJob
 from bullpen.stores.base import ScheduleOutcome, TickStart
 from bullpen.stores.redis import scripts
-from bullpen.stores.redis.asking import Batch, Message, encode
+from bullpen.stores.redis.asking import Batch, Message, ask_runnable, encode
 from bullpen.stores.redis.repeating import encode_schedule, encode_tick_options, read_schedule
 from bullpen.stores.redis.site import MISSING, Site
 
@@ -68,8 +68,8 @@ async def start_tick(site: Site, lease: Lease) -> TickStart:
     found = await site.ask(scripts.START_TICK, queue, lease.ref.id, lease.token, str(lease.epoch), tick.schedule)
     if not found:
         return TickStart(None)
-    *told, running = found
-    return TickStart(_read(queue, tick.schedule.encode(), *told), running.decode() or None)
+    told, running = found
+    return TickStart(_read(queue, *told), running.decode() or None)
 
 
 async def remove(site: Site, queue: str, schedule_id: str) -> None:
@@ -78,22 +78,24 @@ async def remove(site: Site, queue: str, schedule_id: str) -> None:
 
 
 async def one(site: Site, queue: str, schedule_id: str) -> ScheduleRecord:
-    found = await site.ask(scripts.SCHEDULES, queue, "one", schedule_id)
+    found = await site.ask(scripts.SCHEDULES, queue, schedule_id)
     if not found:
         raise _missing(queue, schedule_id)
     return _read(queue, *found[0])
 
 
 async def all_of(site: Site, queue: str) -> Sequence[ScheduleRecord]:
-    found = await site.ask(scripts.SCHEDULES, queue, "all", "")
+    found = await site.ask(scripts.SCHEDULES, queue, "")
     return sorted((_read(queue, *told) for told in found), key=lambda record: record.id)
 
 
 async def idle(site: Site, queues: Sequence[str]) -> Sequence[ScheduleRecord]:
-    found: list[ScheduleRecord] = []
-    for queue in queues:
-        found += [_read(queue, *told) for told in await site.ask(scripts.SCHEDULES, queue, "idle", site.now)]
-    return found
+    if not queues:
+        return []
+    keys = site.keys
+    message = ask_runnable(keys, queues, site.clock.now_ms())
+    found = await site.connection.run(scripts.IDLE_SCHEDULES, keys.meta(queues[0]), message)
+    return [_read(keys.queue_of(base), *told) for base, told in found]
 
 
 def _read(queue: str, schedule_id: bytes, last_ms: Any, flat: Any, options: bytes, pending: bytes) -> ScheduleRecord:

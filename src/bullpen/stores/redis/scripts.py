@@ -74,6 +74,7 @@ ADVANCE_SCHEDULE = Script("advance_schedule", parts=(*_ADDING, "schedule"), flag
 START_TICK = Script("start_tick", parts=("queue", "lease", "schedule"), flags="allow-oom")
 REMOVE_SCHEDULE = Script("remove_schedule", parts=(*_REMOVING, "schedule"), flags="allow-oom")
 SCHEDULES = Script("schedules", parts=("queue", "schedule"), flags="no-writes")
+IDLE_SCHEDULES = Script("idle_schedules", parts=("queue", "schedule"), flags="no-writes")
 
 # Looking.
 COUNTS = Script("counts", flags="no-writes")

@@ -1,8 +1,8 @@
 --[[ start_tick: how the schedule of a claimed tick stands, and which other tick of it runs, if none may beside it.
   KEYS 1 the queue's settings
   ARGV 1 the queue's base  2 and of our own keys  3 the tick's id  4 its lease's token  5 and epoch  6 the schedule
-  Returns {} if the lease is lost or the schedule gone, else {time of its newest tick, its fields,
-          the options of that tick, "pending" | "", the running tick or ""}
+  Returns {} if the lease is lost or the schedule gone, else {{id, time of its newest tick, fields,
+          options of that tick, "pending" | ""}, the running tick or ""}
   Emits nothing ]]
 local queue, id, schedule = open_queue(ARGV[1], ARGV[2]), ARGV[3], ARGV[6]
 local schedule_key = queue.base .. KEY.tick .. schedule
@@ -23,10 +23,5 @@ if running ~= "" then
 elseif known[1] == "skip" then
   redis.call("HSET", schedule_key, FIELD.schedule_running, id)
 end
-return {
-  newest,
-  redis.call("HGETALL", schedule_key),
-  redis.call("HGET", queue.base .. tick_id(schedule, newest), FIELD.options) or "",
-  is_pending(queue, schedule, newest) and "pending" or "",
-  running,
-}
+local told = tell_schedule(queue, schedule, newest)
+return told and { told, running } or {}

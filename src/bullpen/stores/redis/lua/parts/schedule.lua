@@ -21,3 +21,11 @@ local function is_resting(queue, schedule)
   local found = redis.call("HMGET", queue.base .. KEY.tick .. schedule, FIELD.schedule_paused, FIELD.schedule_ended)
   return found[1] or found[2]
 end
+
+-- How a schedule stands, as an answer; nil for an entry without a hash, which is what is left of something else.
+local function tell_schedule(queue, schedule, newest)
+  local fields = redis.call("HGETALL", queue.base .. KEY.tick .. schedule)
+  if #fields == 0 then return nil end
+  local options = redis.call("HGET", queue.base .. tick_id(schedule, newest), FIELD.options) or ""
+  return { schedule, newest, fields, options, is_pending(queue, schedule, newest) and "pending" or "" }
+end
