@@ -20,7 +20,7 @@ PAGE = ROOT / "docs" / "explanation" / "promises.md"
 FAMILIES = (
     "opening", "adding", "identifying", "deduplicating", "ordering", "claiming", "settling", "retaining",
     "exchanging", "requesting", "renewing", "abandoning", "rescuing", "waiting", "cancelling", "retrying",
-    "steering", "removing", "noting", "pausing", "looking", "events", "workers",
+    "steering", "removing", "noting", "pausing", "scheduling", "looking", "events", "workers",
     "moving", "moving_once", "remembering",
 )  # fmt: skip
 """The modules of the kit in the order in which a reader meets the verbs."""

@@ -22,6 +22,7 @@ from bullpen.errors import (
     Postpone,
     QueueMissing,
     ResultTimeout,
+    ScheduleMissing,
     Signal,
     StoreCorrupt,
     StoreError,
@@ -37,6 +38,7 @@ from bullpen.errors import (
 from bullpen.job.events import Event, EventKind
 from bullpen.job.options import JobOptions, custom, debounce, dedup, exponential, fixed, keep
 from bullpen.job.record import CrashKind, CrashLimits, Failure, FailureKind, JobRecord, JobRef
+from bullpen.job.schedule import Overlap, ScheduleRecord
 from bullpen.job.spec import NewJob
 from bullpen.job.state import State
 from bullpen.jobtypes.batches import Call
@@ -46,6 +48,8 @@ from bullpen.queue.events import FROM_START, Gap, QueueEvents
 from bullpen.queue.job import Job
 from bullpen.queue.payload import Codec
 from bullpen.queue.queue import Queue, add_all
+from bullpen.queue.schedules import Schedules
+from bullpen.scheduling.options import ScheduleOptions
 from bullpen.stores.base import Counts, Store
 from bullpen.stores.sqlite import SqliteStore
 from bullpen.sync import Sync, SyncJob
@@ -96,6 +100,7 @@ __all__ = [
     "JobType",
     "MoveRefused",
     "NewJob",
+    "Overlap",
     "PayloadTooLarge",
     "Postpone",
     "Queue",
@@ -103,6 +108,10 @@ __all__ = [
     "QueueMissing",
     "ResultTimeout",
     "RetryPolicy",
+    "ScheduleMissing",
+    "ScheduleOptions",
+    "ScheduleRecord",
+    "Schedules",
     "Severity",
     "Signal",
     "SqliteStore",

@@ -12,6 +12,8 @@ from bullpen.errors import BadHandler, BadName, StoreUnavailable
 from bullpen.job.names import check_queue_name
 from bullpen.job.options import JobOptions, OptionFields, with_options
 from bullpen.job.record import Failure, FailureKind, JobRecord
+from bullpen.job.schedule import ScheduleRecord
+from bullpen.job.spec import NewJob
 from bullpen.jobtypes.hooks import Alert, AlertHook, Hooks, Middleware, Severity, raise_alert
 from bullpen.jobtypes.jobtype import (
     AsyncFunction,
@@ -26,6 +28,7 @@ from bullpen.queue.buffer import Buffer
 from bullpen.queue.events import QueueEvents
 from bullpen.queue.payload import MAX_PAYLOAD_BYTES, Codec
 from bullpen.queue.queue import Queue
+from bullpen.scheduling.options import ScheduleFields
 from bullpen.settings import store_from
 from bullpen.stores.base import Store
 from bullpen.sync import Sync
@@ -192,6 +195,18 @@ class Bullpen:
                 clock=self.store.clock,
             )
         return self._queues[name]
+
+    async def schedule(
+        self, schedule_id: str, job: JobType[..., Any] | NewJob, **when: Unpack[ScheduleFields]
+    ) -> ScheduleRecord:
+        """Add this job again and again, by cron or by interval; the same again changes nothing.
+
+        `job` is a job type, or what its `prepare` gives where it needs arguments or options. All else
+        is at `pen.queue(name).schedules`: list, pause, resume, run now, remove.
+        """
+        new = job if isinstance(job, NewJob) else job.prepare()
+        await self.open()
+        return await self.queue(new.queue).schedules.upsert(schedule_id, new, **when)
 
     @property
     def dead_letters(self) -> DeadLetters:

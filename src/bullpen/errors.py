@@ -7,7 +7,7 @@
     ├── JobError            about one job or queue
     │   ├── JobMissing      ├── QueueMissing   ├── WrongState
     │   ├── JobFailed       ├── ResultTimeout  ├── CodecMissing
-    │   └── MoveRefused
+    │   └── MoveRefused     ── ScheduleMissing
     ├── StoreError          about the place where jobs are kept
     │   ├── StoreUnavailable (try again)        ├── StoreFull (make room, try again)
     │   │   └── StoreNotOpen
@@ -88,6 +88,12 @@ class QueueMissing(JobError):
     """Nothing was ever added to a queue of this name."""
 
     code = "queue-missing"
+
+
+class ScheduleMissing(JobError):
+    """No schedule of this name in the queue: never made, or removed."""
+
+    code = "schedule-missing"
 
 
 class WrongState(JobError):

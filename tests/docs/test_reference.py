@@ -21,8 +21,10 @@ from bullpen import (
     FailureKind,
     Hooks,
     JobOptions,
+    Overlap,
     Queue,
     RetryPolicy,
+    ScheduleOptions,
     Severity,
     SqliteStore,
     State,
@@ -77,6 +79,7 @@ def _defaults(kind: type) -> dict[str, object]:
         Hooks,
         DeadFilter,
         JobOptions,
+        ScheduleOptions,
         WorkerOptions,
         RetryPolicy,
         CrashLimits,
@@ -106,7 +109,7 @@ def test_every_event_has_its_line() -> None:
 
 @pytest.mark.parametrize(
     "kind",
-    [State, FailureKind, CrashKind, WorkerState, AddOutcome, Cancellation, Ended, Severity],
+    [State, FailureKind, CrashKind, WorkerState, AddOutcome, Cancellation, Ended, Severity, Overlap],
     ids=lambda k: k.__name__,
 )
 def test_every_word_has_its_line(kind: type[StrEnum]) -> None:

@@ -5,6 +5,7 @@ from enum import StrEnum
 
 import msgspec
 
+from bullpen.job.schedule import Tick, tick_of
 from bullpen.job.spec import JobSpec
 from bullpen.job.state import State
 
@@ -125,6 +126,11 @@ class JobRecord(msgspec.Struct, frozen=True):
     @property
     def tenant(self) -> str | None:
         return self.spec.tenant
+
+    @property
+    def tick(self) -> Tick | None:
+        """Of which schedule it is a tick; None for a job that somebody added."""
+        return tick_of(self.ref.id)
 
     @property
     def stalls(self) -> int:

@@ -14,6 +14,7 @@ from bullpen.queue.buffer import Buffer
 from bullpen.queue.job import Job
 from bullpen.queue.payload import MAX_PAYLOAD_BYTES, Codec, to_bytes
 from bullpen.queue.results import Results
+from bullpen.queue.schedules import Schedules
 from bullpen.queue.trips import add_jobs
 from bullpen.stores.base import Counts, JobPage, Store
 
@@ -55,6 +56,11 @@ class Queue:
         if self._results is None or not self._results.is_on_this_loop:
             self._results = Results(self.store, self.name)
         return self._results
+
+    @property
+    def schedules(self) -> Schedules:
+        """What is added to this queue again and again."""
+        return Schedules(self)
 
     # ── adding ───────────────────────────────────────────────────────────────────────────
 

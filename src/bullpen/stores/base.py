@@ -30,6 +30,7 @@ import msgspec
 from bullpen.clock import Clock
 from bullpen.job.events import Event
 from bullpen.job.record import ClaimedJob, CrashKind, CrashLimits, JobRecord, JobRef, Lease
+from bullpen.job.schedule import Schedule, ScheduleRecord
 from bullpen.job.spec import NewJob
 from bullpen.job.state import State
 from bullpen.job.verdicts import Settlement
@@ -121,6 +122,23 @@ class Rescued(msgspec.Struct, frozen=True):
     """Back to waiting."""
     failed: tuple[JobRef, ...] = ()
     """Stalled more often than allowed, asked to stop before, or past their start-by time."""
+
+
+class ScheduleOutcome(StrEnum):
+    DONE = "done"
+    CHANGED = "changed"
+    """Nothing was done: the schedule is no longer as it was seen. Look again."""
+    TAKEN = "taken"
+    """Nothing was done: there is a job for that time already. Choose a later one."""
+
+
+class TickStart(msgspec.Struct, frozen=True):
+    """What a claimant learns of the schedule whose tick it holds."""
+
+    record: ScheduleRecord | None
+    """The schedule as it stands; None if it is gone."""
+    running: str | None = None
+    """The tick of the same schedule that runs already: this one is not to run beside it."""
 
 
 class Counts(msgspec.Struct, frozen=True, kw_only=True):
@@ -321,6 +339,47 @@ class Store(Protocol):
 
     async def obliterate(self, queue: str, *, force: bool) -> None:
         """Remove the queue with everything in it. Active jobs: WrongState unless forced."""
+
+    # ── schedules: a tick is a job whose id names its schedule and its time ───────────────
+
+    async def put_schedule(
+        self, schedule: Schedule, *, next_ms: int | None, seen_ms: int | None, count: int = 1, paused: bool = False
+    ) -> ScheduleOutcome:
+        """Make the schedule, or put this one in place of what was seen, with one tick pending: for `next_ms`.
+
+        `seen_ms` is its newest tick as it was seen, None if there was no such schedule. A tick that
+        is pending is removed first; one that runs goes on. None as the next: nothing is pending, since
+        the schedule is paused, or else has ended. `count` is the number of that tick, for the limit.
+        """
+
+    async def start_tick(self, lease: Lease) -> TickStart:
+        """Tell the claimant of a tick how its schedule stands, and whether it may run.
+
+        Where ticks must not overlap, the first to ask runs; the others learn which one does, and are
+        counted as skipped. A lost lease learns nothing.
+        """
+
+    async def advance_schedule(self, queue: str, schedule_id: str, *, tick_ms: int, next_ms: int | None) -> bool:
+        """Add the tick after the one for `tick_ms`, or with None let the schedule end; whether that was done.
+
+        Only if that is its newest tick, is no longer pending, and the schedule is not paused: however
+        often and by whomever this is asked, each tick is added once.
+        """
+
+    async def remove_schedule(self, queue: str, schedule_id: str) -> None:
+        """Forget the schedule and its pending tick; one that runs goes on. Else ScheduleMissing."""
+
+    async def schedule(self, queue: str, schedule_id: str) -> ScheduleRecord:
+        """The schedule, or ScheduleMissing."""
+
+    async def schedules(self, queue: str) -> Sequence[ScheduleRecord]:
+        """All schedules of the queue, by id; none for a queue that is not there."""
+
+    async def idle_schedules(self, queues: Sequence[str]) -> Sequence[ScheduleRecord]:
+        """Those whose newest tick is due and no longer pending, and that are neither paused nor ended: advance them.
+
+        Some at a time, if there are many. Who claimed such a tick died before adding the next, or is about to.
+        """
 
     # ── looking ──────────────────────────────────────────────────────────────────────────
 

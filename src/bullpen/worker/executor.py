@@ -12,6 +12,7 @@ from bullpen.job.options import to_ms
 from bullpen.job.record import ClaimedJob, CrashKind
 from bullpen.job.verdicts import Cancelled, Completed, Failed, Postponed, Released, Verdict
 from bullpen.queue.payload import from_bytes, to_bytes
+from bullpen.settings import may_advance_schedules
 from bullpen.stores.base import Store
 from bullpen.worker.context import Context
 from bullpen.worker.handlers import Mode, Registry
@@ -21,6 +22,7 @@ from bullpen.worker.processes import ProcessCrash, Processes
 from bullpen.worker.reporting import StoreReporter
 from bullpen.worker.running import Run, Stop, StopCause
 from bullpen.worker.threads import Threads
+from bullpen.worker.ticking import HeldBack, Ticker
 
 logger = logging.getLogger("bullpen.worker")
 
@@ -38,6 +40,7 @@ class Executor:
         self._usual_timeout_ms = to_ms("timeout", options.timeout)
         self._threads = Threads()
         self._processes = Processes()
+        self._ticker = Ticker(store, may_advance=may_advance_schedules())
 
     def prepare(self, claimed: ClaimedJob) -> Run | Verdict:
         """A run of the job, or the verdict on a job that cannot run here."""
@@ -67,6 +70,8 @@ class Executor:
     async def _attempt(self, run: Run) -> Verdict | None:
         reporter = _reporter(run)
         try:
+            if run.job.tick is not None:
+                await self._ticker.begin(run.claimed)
             value = await self._call(run)
             run.has_ended = True
             verdict: Verdict | None = self._completed(value, reporter)
@@ -77,6 +82,10 @@ class Executor:
                 raise  # not the job is cancelled, but the worker around it
             else:
                 verdict = self._raised(run, error)  # the handler's own, from something that it cancelled
+        except HeldBack as held:
+            run.context.log(held.why)
+            await reporter.flush()
+            return held.verdict
         except ProcessCrash as crash:
             run.context.log(str(crash))
             verdict = Released(crash.kind, self._options.limits)

@@ -53,6 +53,23 @@ async def test_an_empty_file_becomes_a_store(path: Path) -> None:
     assert _version(path) == schema.VERSION
 
 
+async def test_a_file_from_before_schedules_gets_them(path: Path) -> None:
+    """What it holds stays, and is worked on as before."""
+    await _add_one(path)
+    db = sqlite3.connect(path)
+    db.executescript("DROP TABLE schedule; PRAGMA user_version = 1;")
+    db.close()
+    store = SqliteStore(path)
+    await store.open()
+    queue = Queue(store, "work")
+    assert (await queue.counts()).waiting == 1
+    record = await queue.schedules.upsert("s", "sweep", every=60)
+    assert await queue.schedules.list() == [record]
+    await store.close()
+    assert _version(path) == schema.VERSION
+    check_file(path)
+
+
 async def test_a_database_without_tables_becomes_a_store(path: Path) -> None:
     """Version 0: a file that SQLite made and nobody used."""
     db = sqlite3.connect(path)

@@ -41,6 +41,22 @@ FIELDS = {
     "cancelling": "bullpen:cancelling",
     "entered": "bullpen:entered",
     "crash": "bullpen:crash:",
+    # A schedule, beside name, data and options, which are those of its jobs:
+    "schedule_cron": "pattern",
+    "schedule_every": "every",
+    "schedule_tz": "tz",
+    "schedule_start": "startDate",
+    "schedule_end": "endDate",
+    "schedule_limit": "limit",
+    "schedule_offset": "offset",
+    "schedule_ticks": "ic",
+    # The same, what BullMQ has no field for; its own upsert drops these:
+    "schedule_overlap": "bullpen:overlap",
+    "schedule_paused": "bullpen:paused",
+    "schedule_ended": "bullpen:ended",
+    "schedule_count": "bullpen:count",
+    "schedule_skipped": "bullpen:skipped",
+    "schedule_running": "bullpen:running",
     # The job that is kept for when another ends:
     "next_id": "jid",
     # What moves into the queue:
@@ -73,6 +89,12 @@ OPTIONS = {
     "keep_logs": "kl",
     "keep_stacks": "stackTraceLimit",
     "own": "bullpen",
+    # Of a tick:
+    "repeat": "repeat",
+    "repeat_count": "count",
+    "schedule": "repeatJobKey",
+    "tick_time": "prevMillis",
+    "added": "timestamp",
     # Under the option of ours:
     "timeout": "timeoutMs",
     "start_by": "startByMs",

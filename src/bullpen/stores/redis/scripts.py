@@ -74,6 +74,13 @@ EXPORT_SUBJECTS = Script("export_subjects", flags="no-writes")
 DEPART = Script("depart", parts=_REMOVING, flags="allow-oom")
 BEGIN_MOVE = Script("begin_move", parts=("queue",))
 RESTORE = Script("restore", parts=_ADDING)
+# Schedules.
+PUT_SCHEDULE = Script("put_schedule", parts=(*_REMOVING, "schedule"))
+ADVANCE_SCHEDULE = Script("advance_schedule", parts=(*_ADDING, "schedule"), flags="allow-oom")
+START_TICK = Script("start_tick", parts=("queue", "lease", "schedule"), flags="allow-oom")
+REMOVE_SCHEDULE = Script("remove_schedule", parts=(*_REMOVING, "schedule"), flags="allow-oom")
+SCHEDULES = Script("schedules", parts=("queue", "schedule"), flags="no-writes")
+IDLE_SCHEDULES = Script("idle_schedules", parts=("queue", "schedule"), flags="no-writes")
 
 # Looking.
 COUNTS = Script("counts", flags="no-writes")

@@ -12,6 +12,7 @@ import msgspec
 
 from bullpen.clock import SYSTEM_CLOCK, Clock
 from bullpen.job.record import CrashKind, CrashLimits, JobRecord, JobRef, Lease
+from bullpen.job.schedule import Schedule, ScheduleRecord
 from bullpen.job.spec import NewJob
 from bullpen.job.state import State
 from bullpen.job.verdicts import Settlement
@@ -27,13 +28,15 @@ from bullpen.stores.base import (
     Notice,
     Renewal,
     Rescued,
+    ScheduleOutcome,
     SettleOutcome,
     StoreFacts,
+    TickStart,
     WorkerInfo,
     WorkerState,
 )
 from bullpen.stores.moving import Cargo, MemoryPage, Move, SavedJob
-from bullpen.stores.redis import exporting, looking, rescuing, restoring, steering
+from bullpen.stores.redis import exporting, looking, rescuing, restoring, scheduling, steering
 from bullpen.stores.redis.address import parse_address
 from bullpen.stores.redis.asking import LeaseTerms, ask_abandon, ask_add, ask_exchange, ask_renew
 from bullpen.stores.redis.client import Client
@@ -198,6 +201,31 @@ class RedisStore:
 
     async def obliterate(self, queue: str, *, force: bool) -> None:
         await steering.obliterate(self._site, queue, force=force)
+
+    # ── schedules ────────────────────────────────────────────────────────────────────────
+
+    async def put_schedule(
+        self, schedule: Schedule, *, next_ms: int | None, seen_ms: int | None, count: int = 1, paused: bool = False
+    ) -> ScheduleOutcome:
+        return await scheduling.put(self._site, schedule, next_ms, seen_ms, count=count, paused=paused)
+
+    async def start_tick(self, lease: Lease) -> TickStart:
+        return await scheduling.start_tick(self._site, lease)
+
+    async def advance_schedule(self, queue: str, schedule_id: str, *, tick_ms: int, next_ms: int | None) -> bool:
+        return await scheduling.advance(self._site, queue, schedule_id, tick_ms, next_ms)
+
+    async def remove_schedule(self, queue: str, schedule_id: str) -> None:
+        await scheduling.remove(self._site, queue, schedule_id)
+
+    async def schedule(self, queue: str, schedule_id: str) -> ScheduleRecord:
+        return await scheduling.one(self._site, queue, schedule_id)
+
+    async def schedules(self, queue: str) -> Sequence[ScheduleRecord]:
+        return await scheduling.all_of(self._site, queue)
+
+    async def idle_schedules(self, queues: Sequence[str]) -> Sequence[ScheduleRecord]:
+        return await scheduling.idle(self._site, queues)
 
     # ── looking ──────────────────────────────────────────────────────────────────────────
 

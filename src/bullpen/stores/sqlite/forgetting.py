@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from bullpen.job.names import TICK
 from bullpen.job.spec import KEEP_ALL, KEEP_COMPLETED, Keep
 from bullpen.stores.base import ID_MEMORY_MS
 from bullpen.stores.sqlite.schema import COMPLETED
@@ -66,8 +67,13 @@ def forget(tx: Transaction, keys: Iterable[int], *, remember_ids: bool) -> list[
     memories: list[Row] = []
     for _, queue, own_id, _, _, state, priority, added_ms in gone:
         tx.count(queue, counter_of(state, priority), -1)
-        if remember_ids and own_id is not None and added_ms + ID_MEMORY_MS > tx.now_ms:
+        if remember_ids and _is_chosen(own_id) and added_ms + ID_MEMORY_MS > tx.now_ms:
             memories.append((queue, own_id, added_ms + ID_MEMORY_MS))
     if memories:
         tx.execute_rows("INSERT OR REPLACE INTO id_memory(queue, id, until_ms) VALUES", "", memories)
     return gone
+
+
+def _is_chosen(own_id: str | None) -> bool:
+    """Whether a producer chose it; the ids of ticks are those of schedules, which add each once by themselves."""
+    return own_id is not None and not own_id.startswith(TICK)

@@ -8,13 +8,15 @@ partial indexes, the one of its state, in the order in which that state is read.
 (head of the line), or a fresh number (end of the line). `entered_ms` is when a job that
 waits, for its turn or its time, came to where it stands. Counters on `queue` make counting free.
 Events are kept in runs: one row holds all that a commit said about a queue.
+
+A schedule's row names its newest tick, which is a job like others under the id that it has there.
 """
 
 import sqlite3
 
 from bullpen.errors import StoreCorrupt, StoreTooNew
 
-VERSION = 1
+VERSION = 2
 
 READY, DELAYED, ACTIVE, WAITING_CHILDREN, COMPLETED, FAILED = range(6)
 
@@ -144,7 +146,25 @@ CREATE TABLE IF NOT EXISTS arrival(
 """
 """Made by the first move into a file. No new version: an older Bullpen that has the file open goes on."""
 
-MIGRATIONS: tuple[str, ...] = (_VERSION_1,)
+_SCHEDULES = """
+CREATE TABLE schedule(
+  queue INTEGER NOT NULL,
+  id TEXT NOT NULL,
+  definition BLOB NOT NULL,
+  last_ms INTEGER NOT NULL,
+  tick TEXT NOT NULL,
+  count INTEGER NOT NULL,
+  ticks INTEGER NOT NULL,
+  skipped INTEGER NOT NULL DEFAULT 0,
+  paused INTEGER NOT NULL DEFAULT 0,
+  ended INTEGER NOT NULL DEFAULT 0,
+  running TEXT,
+  PRIMARY KEY(queue, id)
+) WITHOUT ROWID;
+CREATE INDEX schedule_last ON schedule(queue, last_ms) WHERE paused = 0 AND ended = 0;
+"""
+
+MIGRATIONS: tuple[str, ...] = (_VERSION_1, _SCHEDULES)
 """The script at index n brings a file from version n to n + 1."""
 
 

@@ -12,12 +12,15 @@ from bullpen.stores.sqlite.adding import release_dedup
 from bullpen.stores.sqlite.claiming import make_runnable
 from bullpen.stores.sqlite.forgetting import forget
 from bullpen.stores.sqlite.rows import STATE_NUMBER, state_of
+from bullpen.stores.sqlite.scheduling import PENDING_TICKS, is_next_tick
 from bullpen.stores.sqlite.schema import ACTIVE, COMPLETED, DELAYED, FAILED, READY, moving_tables
 from bullpen.stores.sqlite.settling import Held, cancelled, end_unstarted, look_up
 from bullpen.stores.sqlite.transaction import Row, Transaction, counter_of
 
 BULK = 5_000
 """How many jobs a bulk verb moves in one commit; callers go on until all are done."""
+_NO_TICK = f" AND (own_id IS NULL OR own_id NOT IN ({PENDING_TICKS}))"
+"""The next tick of a schedule is never swept away: without it the schedule would stop."""
 
 
 def cancel(tx: Transaction, ref: JobRef, reason: str) -> Cancellation:
@@ -98,6 +101,8 @@ def remove(tx: Transaction, ref: JobRef) -> None:
     job = _job(tx, ref)
     if job.state == ACTIVE:
         raise _wrong_state(ref, job, "to be removed; cancel it first")
+    if is_next_tick(tx, job.queue, job.id):
+        raise WrongState(f"job {ref.id!r} of queue {ref.queue!r} is the next one of a schedule; remove the schedule")
     _forget_and_tell(tx, [job.key], remember_ids=False)
 
 
@@ -158,7 +163,7 @@ def drain(tx: Transaction, name: str, *, delayed: bool) -> int:
     queue = tx.existing_queue(name)
     states = f"{READY}, {DELAYED}" if delayed else f"{READY}"
     rows = tx.db.execute(
-        f"SELECT key FROM job WHERE queue = ? AND state IN ({states}) LIMIT ?", (queue, BULK)
+        f"SELECT key FROM job WHERE queue = ? AND state IN ({states}){_NO_TICK} LIMIT ?", (queue, queue, BULK)
     ).fetchall()
     _forget_and_tell(tx, [key for (key,) in rows], remember_ids=True)
     return len(rows)
@@ -172,8 +177,8 @@ def clean(tx: Transaction, name: str, state: State, older_than_ms: int, limit: i
     line = {State.WAITING: " AND priority = 0", State.PRIORITIZED: " AND priority > 0"}.get(state, "")
     rows = tx.db.execute(
         f"SELECT key FROM job WHERE queue = ? AND state = {STATE_NUMBER[state]:d}{line} AND {entered} <= ?"
-        f" ORDER BY {entered}, key LIMIT ?",
-        (queue, tx.now_ms - older_than_ms, limit),
+        f"{'' if state in FINISHED else _NO_TICK} ORDER BY {entered}, key LIMIT ?",
+        (queue, tx.now_ms - older_than_ms, *([] if state in FINISHED else [queue]), limit),
     ).fetchall()
     if state in READY_STATES or state == State.DELAYED:
         _forget_and_tell(tx, [key for (key,) in rows], remember_ids=True)
@@ -197,7 +202,7 @@ def obliterate(tx: Transaction, name: str, *, force: bool) -> bool:
         return False
     (paused,) = tx.counters(queue, "paused")
     tx.count(queue, "paused", -paused)
-    for table in ("dedup", "id_memory", "event", *moving_tables(tx.db)):
+    for table in ("dedup", "id_memory", "event", "schedule", *moving_tables(tx.db)):
         tx.db.execute(f"DELETE FROM {table} WHERE queue = ?", (queue,))
     tx.unlist(queue)
     return True

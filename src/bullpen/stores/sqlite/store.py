@@ -9,6 +9,7 @@ from bullpen.clock import SYSTEM_CLOCK, Clock
 from bullpen.errors import StoreNotOpen
 from bullpen.job.events import Event, EventKind
 from bullpen.job.record import CrashKind, CrashLimits, JobRecord, JobRef, Lease
+from bullpen.job.schedule import Schedule, ScheduleRecord, tick_of
 from bullpen.job.spec import NewJob
 from bullpen.job.state import State
 from bullpen.job.verdicts import Settlement
@@ -24,12 +25,25 @@ from bullpen.stores.base import (
     Notice,
     Renewal,
     Rescued,
+    ScheduleOutcome,
     SettleOutcome,
     StoreFacts,
+    TickStart,
     WorkerInfo,
 )
 from bullpen.stores.moving import Cargo, MemoryPage, Move, SavedJob
-from bullpen.stores.sqlite import adding, claiming, exporting, leasing, looking, rescuing, restoring, settling, steering
+from bullpen.stores.sqlite import (
+    adding,
+    claiming,
+    exporting,
+    leasing,
+    looking,
+    rescuing,
+    restoring,
+    scheduling,
+    settling,
+    steering,
+)
 from bullpen.stores.sqlite.connection import Sync
 from bullpen.stores.sqlite.file import SharedFile, Waiter, acquire, release
 from bullpen.stores.sqlite.requests import answer_add, answer_exchange
@@ -247,6 +261,31 @@ class SqliteStore:
             if some < portion:
                 break
         return moved
+
+    # ── schedules ────────────────────────────────────────────────────────────────────────
+
+    async def put_schedule(
+        self, schedule: Schedule, *, next_ms: int | None, seen_ms: int | None, count: int = 1, paused: bool = False
+    ) -> ScheduleOutcome:
+        return await self._write(lambda tx: scheduling.put(tx, schedule, next_ms, seen_ms, count=count, paused=paused))
+
+    async def start_tick(self, lease: Lease) -> TickStart:
+        return await self._write(lambda tx: scheduling.start_tick(tx, lease, tick_of(lease.ref.id)))
+
+    async def advance_schedule(self, queue: str, schedule_id: str, *, tick_ms: int, next_ms: int | None) -> bool:
+        return await self._write(lambda tx: scheduling.advance(tx, queue, schedule_id, tick_ms, next_ms))
+
+    async def remove_schedule(self, queue: str, schedule_id: str) -> None:
+        await self._write(lambda tx: scheduling.remove(tx, queue, schedule_id))
+
+    async def schedule(self, queue: str, schedule_id: str) -> ScheduleRecord:
+        return await self._file.read(lambda db: scheduling.one(db, queue, schedule_id))
+
+    async def schedules(self, queue: str) -> Sequence[ScheduleRecord]:
+        return await self._file.read(lambda db: scheduling.all_of(db, queue))
+
+    async def idle_schedules(self, queues: Sequence[str]) -> Sequence[ScheduleRecord]:
+        return await self._file.read(lambda db: scheduling.idle(db, queues, self._clock.now_ms()))
 
     # ── looking ──────────────────────────────────────────────────────────────────────────
 

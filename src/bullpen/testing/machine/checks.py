@@ -26,6 +26,8 @@ class Checks(Walk):
         self._every_job_is_in_exactly_one_place()
         self._queues_are_as_told()
         self._the_log_tells_where_each_job_is()
+        self._model.note_resting(self._sight.schedules)
+        assert self._sight.schedules == self._model.all_schedules()
         self._compared = True
 
     def _every_job_is_in_exactly_one_place(self) -> None:

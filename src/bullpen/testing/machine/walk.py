@@ -12,6 +12,7 @@ from bullpen.errors import JobError
 from bullpen.job.events import Event
 from bullpen.job.names import is_generated_id
 from bullpen.job.record import JobRecord, Lease
+from bullpen.job.schedule import ScheduleRecord
 from bullpen.job.spec import Dedup
 from bullpen.job.state import State
 from bullpen.stores.base import Added, Counts, Exchanged
@@ -43,6 +44,7 @@ class Sight:
     jobs: dict[tuple[str, State], list[JobRecord]] = dataclasses.field(default_factory=dict)
     counts: dict[str, Counts] = dataclasses.field(default_factory=dict)
     oldest_ms: dict[str, int | None] = dataclasses.field(default_factory=dict)
+    schedules: list[ScheduleRecord] = dataclasses.field(default_factory=list)
 
 
 class Walk(RuleBasedStateMachine):
@@ -119,6 +121,7 @@ class Walk(RuleBasedStateMachine):
         for queue in await self._store.queues():
             counts = sight.counts[queue] = await self._store.counts(queue)
             sight.oldest_ms[queue] = await self._store.oldest_waiting_ms(queue)
+            sight.schedules += await self._store.schedules(queue)
             for state in drawing.STATES:
                 if getattr(counts, state):
                     sight.jobs[queue, state] = await self._read_jobs(queue, state)

@@ -8,7 +8,7 @@ local queue, id, now = open_queue(ARGV[1], ARGV[2]), ARGV[3], tonumber(ARGV[4])
 local state = state_of_job(queue, id)
 if not state then return "missing" end
 if state == "active" then return state end
-if is_pending_tick(queue, id) then return "scheduled" end
+if state ~= "completed" and state ~= "failed" and is_pending_tick(queue, id) then return "scheduled" end
 leave_place(queue, id, state)
 remove_job(queue, id, state, false, now)
 announce({ queue })

@@ -6,15 +6,17 @@ it is asked: the ids that the store gives, and how it orders jobs that ended in 
 millisecond.
 
     jobs ─ adding ─ ending ─┬─ working ─ rescuing ─┬─ Model
-                            └─ steering ───────────┘
+                            ├─ steering ───────────┤
+                            └─ scheduling ─────────┘
 """
 
 from bullpen.testing.machine.model.jobs import ModelJob
 from bullpen.testing.machine.model.rescuing import Rescuing
+from bullpen.testing.machine.model.scheduling import Scheduling
 from bullpen.testing.machine.model.steering import Steering
 
 __all__ = ["Model", "ModelJob"]
 
 
-class Model(Rescuing, Steering):
+class Model(Rescuing, Steering, Scheduling):
     """All that can be asked of it."""

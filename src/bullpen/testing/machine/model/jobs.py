@@ -10,6 +10,7 @@ from bullpen.clock import Clock
 from bullpen.errors import JobMissing, QueueMissing, WrongState
 from bullpen.job.names import is_generated_id
 from bullpen.job.record import JobRecord, JobRef, Lease
+from bullpen.job.schedule import Schedule
 from bullpen.job.spec import NewJob
 from bullpen.job.state import FINISHED, READY, State
 from bullpen.stores.base import ID_MEMORY_MS, Counts
@@ -52,6 +53,21 @@ class Subject:
     kept: NewJob | None = None
 
 
+@dataclasses.dataclass
+class ModelSchedule:
+    schedule: Schedule
+    last_ms: int
+    """While it rests, the store's own choice: told by the machine."""
+    tick: str
+    """The id of its newest tick; empty while it was put to rest."""
+    count: int
+    ticks: int = 0
+    skipped: int = 0
+    paused: bool = False
+    ended: bool = False
+    running: str = ""
+
+
 class Jobs:
     def __init__(self, clock: Clock, *, detects_dead_processes: bool) -> None:
         self.jobs: dict[JobRef, ModelJob] = {}
@@ -59,6 +75,7 @@ class Jobs:
         self.paused: set[str] = set()
         self.subjects: dict[tuple[str, str], Subject] = {}
         self.remembered: dict[JobRef, int] = {}
+        self.schedules: dict[tuple[str, str], ModelSchedule] = {}
         self.process = 0
         self.dead: set[int] = set()
         self.given_ids: dict[str, str] = {}
@@ -105,6 +122,11 @@ class Jobs:
             raise WrongState(ref)
         return job
 
+    def _is_next_tick(self, job: ModelJob) -> bool:
+        """Whether a schedule would stop without this job."""
+        names = {known.tick for (queue, _), known in self.schedules.items() if queue == job.ref.queue}
+        return job.state not in FINISHED and job.ref.id in names
+
     def _is_late(self, job: ModelJob) -> bool:
         return job.start_by_ms is not None and job.start_by_ms < self.now_ms
 
@@ -128,7 +150,7 @@ class Jobs:
     def _forget(self, jobs: Sequence[ModelJob], *, remember_ids: bool) -> None:
         for job in jobs:
             del self.jobs[job.ref]
-            if remember_ids and not is_generated_id(job.ref.id):
+            if remember_ids and not is_generated_id(job.ref.id) and job.record.tick is None:
                 self.remembered[job.ref] = job.record.added_ms + ID_MEMORY_MS
 
     def _next_place(self) -> int:

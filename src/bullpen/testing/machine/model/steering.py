@@ -45,7 +45,10 @@ class Steering(Ending):
             job.change(state=ready_state(priority))
 
     def remove(self, ref: JobRef) -> None:
-        self._remove([self._job(ref, not_in={State.ACTIVE})], remember_ids=False)
+        job = self._job(ref, not_in={State.ACTIVE})
+        if self._is_next_tick(job):
+            raise WrongState(ref)
+        self._remove([job], remember_ids=False)
 
     def update_data(self, ref: JobRef, data: bytes) -> None:
         self._job(ref).change(data=data)
@@ -81,7 +84,8 @@ class Steering(Ending):
 
     def drain(self, queue: str, *, delayed: bool) -> int:
         self._check_queue(queue)
-        jobs = self.line(queue, *READY, *([State.DELAYED] if delayed else []))
+        line = self.line(queue, *READY, *([State.DELAYED] if delayed else []))
+        jobs = [job for job in line if not self._is_next_tick(job)]
         self._remove(jobs, remember_ids=True)
         return len(jobs)
 
@@ -89,7 +93,8 @@ class Steering(Ending):
         self._check_queue(queue)
         if state == State.ACTIVE:
             raise WrongState(state)
-        old = [job for job in self.line(queue, state) if job.since_ms <= self.now_ms - older_than_ms]
+        line = [job for job in self.line(queue, state) if not self._is_next_tick(job)]
+        old = [job for job in line if job.since_ms <= self.now_ms - older_than_ms]
         # The oldest go; which of those that are equally old is the store's choice: the ones it no longer has.
         old.sort(key=lambda job: (job.since_ms, job.ref in self.seen))
         self._remove(old[:limit], remember_ids=True)
@@ -103,4 +108,5 @@ class Steering(Ending):
         self.paused.discard(queue)
         self.jobs = {ref: job for ref, job in self.jobs.items() if ref.queue != queue}
         self.subjects = {key: subject for key, subject in self.subjects.items() if key[0] != queue}
+        self.schedules = {key: known for key, known in self.schedules.items() if key[0] != queue}
         self.remembered = {ref: until for ref, until in self.remembered.items() if ref.queue != queue}

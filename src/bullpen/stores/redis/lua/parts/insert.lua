@@ -84,6 +84,7 @@ local function write_job(queue, job, id, now)
   end
   if job.dedup then also(FIELD.dedup_id, job.dedup.id) end
   if job.tenant then also(FIELD.tenant, job.tenant) end
+  if job.schedule then also(FIELD.scheduler, job.schedule) end
   if job.start_by then
     also(FIELD.start_by, job.start_by)
     redis.call("ZADD", queue.start_by, job.start_by, id)
