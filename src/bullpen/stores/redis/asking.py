@@ -11,8 +11,8 @@ import msgspec
 from bullpen.errors import BadData
 from bullpen.job.record import CrashKind, CrashLimits, Failure, FailureKind, JobRef, Lease
 from bullpen.job.spec import NewJob
-from bullpen.job.verdicts import Cancelled, Completed, Failed, Postponed, Released, Retry, Settlement
-from bullpen.stores.base import REQUEST_MEMORY_MS
+from bullpen.job.verdicts import Cancelled, Completed, Failed, Parked, Postponed, Released, Retry, Settlement
+from bullpen.stores.base import FOREVER_MS, REQUEST_MEMORY_MS
 from bullpen.stores.redis.codec import encode_options
 from bullpen.stores.redis.keys import Keys
 
@@ -52,7 +52,7 @@ class Batch:
         message: Message = {
             "queue": self.number(job.queue),
             "name": job.name,
-            "data": _text(job.data, job.name),
+            "data": as_text(job.data, job.name),
             "options": encode_options(job).decode(),
             "delay": spec.delay_ms,
             "priority": spec.priority,
@@ -86,7 +86,7 @@ class Batch:
         match settlement.verdict:
             case Completed(result, then):
                 followers = [self.job(job) for job in then]
-                return {"verdict": "completed", "result": _text(result, settlement.lease.ref), "followers": followers}
+                return {"verdict": "completed", "result": as_text(result, settlement.lease.ref), "followers": followers}
             case Retry(failure, delay_ms):
                 return {"verdict": "retry", "failure": _failure(failure), "delay": delay_ms}
             case Failed(failure):
@@ -96,6 +96,14 @@ class Batch:
                 return {"verdict": "failed", "failure": _failure(Failure(message, FailureKind.CANCELLED))}
             case Postponed(delay_ms, note):
                 return {"verdict": "postponed", "delay": delay_ms, "note": storable(note)}
+            case Parked(until_ms, signals, note):
+                return {
+                    "verdict": "parked",
+                    "due": FOREVER_MS if until_ms is None else until_ms,
+                    "signals": signals,
+                    "parked": _encode_json(signals).decode(),
+                    "note": storable(note),
+                }
             case Released(crash, limits):
                 return {"verdict": "released", "crash": crash, "limits": limits}
             case unknown:
@@ -184,7 +192,7 @@ def _failure(failure: Failure) -> Message:
     return message
 
 
-def _text(json: bytes, whose: object) -> str:
+def as_text(json: bytes, whose: object) -> str:
     try:
         return json.decode()
     except UnicodeDecodeError as error:

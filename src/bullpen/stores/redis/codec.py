@@ -40,6 +40,7 @@ FIELDS = {
     "cancelling": "bullpen:cancelling",
     "entered": "bullpen:entered",
     "crash": "bullpen:crash:",
+    "parked": "bullpen:parked",
     # The job that is kept for when another ends:
     "next_id": "jid",
     # The queue's settings:

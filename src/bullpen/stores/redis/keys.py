@@ -40,6 +40,13 @@ LAYOUT = {
     # Of ours, after what a queue's own keys begin with:
     "remembered_ids": "ids",
     "start_by": "start-by",
+    "journal": "journal:",
+    "mailbox": "mailbox:",
+    "with_steps": "with-steps",
+    # After a place in a journal:
+    "value": ":value",
+    # Beside the places in a journal:
+    "places": "places",
     # Of ours, after what a worker's keys begin with and its name:
     "worker_queues": ":queues",
     "worker_stops": ":stops",

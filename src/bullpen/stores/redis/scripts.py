@@ -42,7 +42,7 @@ _REMOVING = (*_ENDING, "place", "remove")
 
 # Producing and working. All but `add` run on a full server too: it must be able to drain.
 ADD = Script("add", parts=("memory", *_ADDING))
-EXCHANGE = Script("exchange", parts=("memory", *_RELEASING, "settle", "take"), flags="allow-oom")
+EXCHANGE = Script("exchange", parts=("memory", *_RELEASING, "steps", "settle", "take"), flags="allow-oom")
 RENEW = Script("renew", parts=("queue", "lease"), flags="allow-oom")
 ABANDON = Script("abandon", parts=("memory", *_RELEASING), flags="allow-oom")
 RUNNABLE = Script("runnable", parts=("queue",), flags="allow-oom")
@@ -67,6 +67,13 @@ DRAIN = Script("drain", parts=_REMOVING, flags="allow-oom")
 CLEAN = Script("clean", parts=(*_REMOVING, "listing"), flags="allow-oom")
 OBLITERATE = Script("obliterate", parts=("queue", "jobs"), flags="allow-oom")
 FORGET_SUBJECTS = Script("forget_subjects", flags="allow-oom")
+
+# Durable steps. A running job may record on a full server too: it must be able to end.
+APPEND_JOURNAL = Script("append_journal", parts=("queue", "steps"), flags="allow-oom")
+READ_JOURNAL = Script("read_journal", parts=("queue",), flags="no-writes")
+FORK_JOURNAL = Script("fork_journal", parts=("queue", "place", "steps"))
+FORGET_JOURNAL = Script("forget_journal", parts=("queue", "jobs", "place"), flags="allow-oom")
+SIGNAL = Script("signal", parts=("memory", *_LINE, "place", "steps"))
 
 # Looking.
 COUNTS = Script("counts", flags="no-writes")

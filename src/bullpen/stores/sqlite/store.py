@@ -7,6 +7,7 @@ from typing import TypeVar, cast
 
 from bullpen.clock import SYSTEM_CLOCK, Clock
 from bullpen.errors import StoreUnavailable
+from bullpen.job.entries import JournalEntry, JournalPage
 from bullpen.job.events import Event, EventKind
 from bullpen.job.record import CrashKind, CrashLimits, JobRecord, JobRef, Lease
 from bullpen.job.spec import NewJob
@@ -17,6 +18,7 @@ from bullpen.stores.base import (
     Cancellation,
     Claimed,
     Counts,
+    Delivery,
     EventPage,
     Exchanged,
     JobPage,
@@ -28,10 +30,10 @@ from bullpen.stores.base import (
     StoreFacts,
     WorkerInfo,
 )
-from bullpen.stores.sqlite import adding, claiming, leasing, looking, rescuing, settling, steering
+from bullpen.stores.sqlite import adding, claiming, journaling, leasing, looking, rescuing, settling, steering
 from bullpen.stores.sqlite.connection import Sync
 from bullpen.stores.sqlite.file import SharedFile, Waiter, acquire, release
-from bullpen.stores.sqlite.requests import answer_add, answer_exchange
+from bullpen.stores.sqlite.requests import answer_add, answer_exchange, answer_signal
 from bullpen.stores.sqlite.transaction import News, Transaction
 
 T = TypeVar("T")
@@ -215,6 +217,32 @@ class SqliteStore:
 
     async def add_log(self, ref: JobRef, lines: Sequence[str]) -> int:
         return await self._write(lambda tx: steering.log(tx, ref, lines))
+
+    # ── durable steps ────────────────────────────────────────────────────────────────────
+
+    async def append_journal(
+        self, ref: JobRef, entries: Sequence[JournalEntry], *, epoch: int
+    ) -> Sequence[JournalEntry]:
+        return await self._write(lambda tx: journaling.append(tx, ref, entries, epoch))
+
+    async def read_journal(self, ref: JobRef, *, start: int = 0, limit: int = 1_000) -> JournalPage:
+        return await self._file.read(lambda db: journaling.read(db, ref, start, limit))
+
+    async def receive(self, ref: JobRef, entry: JournalEntry, *, epoch: int) -> JournalEntry | None:
+        return await self._write(lambda tx: journaling.receive(tx, ref, entry, epoch))
+
+    async def fork_journal(self, ref: JobRef, at: int, to: JobRef) -> int:
+        return await self._write(lambda tx: journaling.fork(tx, ref, at, to))
+
+    async def forget_journal(self, ref: JobRef) -> None:
+        await self._write(lambda tx: journaling.forget(tx, ref))
+
+    async def signal(self, ref: JobRef, name: str, payload: bytes, *, request: str) -> Delivery:
+        return await self._write(
+            lambda tx: answer_signal(tx, request, lambda: journaling.signal(tx, ref, name, payload))
+        )
+
+    # ── steering a queue ─────────────────────────────────────────────────────────────────
 
     async def pause(self, queue: str) -> None:
         await self._write(lambda tx: steering.pause(tx, queue))

@@ -8,9 +8,11 @@ its jobs must be what the model has: every job is in exactly one place.
 
     walk ─ checks ─┬─ adding ─ working ─ requesting ─┬─ StoreMachine
                    ├─ rescuing ──────────────────────┤
-                   └─ steering ──────────────────────┘
+                   ├─ steering ──────────────────────┤
+                   └─ journaling ────────────────────┘
 """
 
+from bullpen.testing.machine.journaling import Journaling
 from bullpen.testing.machine.requesting import Requesting
 from bullpen.testing.machine.rescuing import Rescuing
 from bullpen.testing.machine.steering import Steering
@@ -19,7 +21,7 @@ from bullpen.testing.machine.walk import Place
 __all__ = ["Place", "StoreMachine", "store_machine"]
 
 
-class StoreMachine(Requesting, Rescuing, Steering):
+class StoreMachine(Requesting, Rescuing, Steering, Journaling):
     """All rules, on one walk."""
 
 

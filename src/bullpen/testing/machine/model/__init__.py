@@ -6,15 +6,17 @@ it is asked: the ids that the store gives, and how it orders jobs that ended in 
 millisecond.
 
     jobs ─ adding ─ ending ─┬─ working ─ rescuing ─┬─ Model
-                            └─ steering ───────────┘
+                            ├─ steering ───────────┤
+                            └─ journaling ─────────┘
 """
 
 from bullpen.testing.machine.model.jobs import ModelJob
+from bullpen.testing.machine.model.journaling import Journaling
 from bullpen.testing.machine.model.rescuing import Rescuing
 from bullpen.testing.machine.model.steering import Steering
 
 __all__ = ["Model", "ModelJob"]
 
 
-class Model(Rescuing, Steering):
+class Model(Rescuing, Steering, Journaling):
     """All that can be asked of it."""

@@ -8,6 +8,9 @@ local function open_queue(base, own)
     base = base,
     remembered_ids = own .. KEY.remembered_ids,
     start_by = own .. KEY.start_by,
+    journal = own .. KEY.journal, -- before a job's id
+    mailbox = own .. KEY.mailbox, -- the same
+    with_steps = own .. KEY.with_steps,
     meta = base .. KEY.meta,
     counter = base .. KEY.counter,
     wait = base .. KEY.wait,

@@ -66,6 +66,7 @@ local function activate(queue, id, lease, now)
   local changes = { FIELD.started, now, FIELD.epoch, epoch, FIELD.worker, lease.worker }
   redis.call("SET", job_key .. KEY.lock, lease_token(lease.token, lease.given), "PX", lease.ms)
   redis.call("HSET", job_key, unpack(changes))
+  if known[FIELD.parked] then redis.call("HDEL", job_key, FIELD.parked) end
   emit(queue, known[FIELD.tenant], "active", "jobId", id, "prev", "waiting")
   for _, change in ipairs(changes) do fields[#fields + 1] = change end
   return { id = id, epoch = epoch, fields = fields, is_doomed = known[FIELD.doomed] ~= nil }
