@@ -20,7 +20,7 @@ PAGE = ROOT / "docs" / "explanation" / "promises.md"
 FAMILIES = (
     "opening", "adding", "identifying", "deduplicating", "ordering", "claiming", "settling", "retaining",
     "exchanging", "requesting", "renewing", "abandoning", "rescuing", "waiting", "cancelling", "retrying",
-    "steering", "removing", "noting", "pausing", "looking", "events", "workers",
+    "steering", "removing", "noting", "parking", "journaling", "signalling", "pausing", "looking", "events", "workers",
 )  # fmt: skip
 """The modules of the kit in the order in which a reader meets the verbs."""
 NOT_FAMILIES = frozenset({"__init__", "moves"})

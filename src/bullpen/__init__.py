@@ -9,6 +9,7 @@ from bullpen.errors import (
     BadId,
     BadName,
     BadOption,
+    BadStep,
     BufferFull,
     BufferLost,
     BullpenError,
@@ -17,11 +18,16 @@ from bullpen.errors import (
     JobError,
     JobFailed,
     JobMissing,
+    JournalFull,
+    LeaseLost,
+    MailboxFull,
     PayloadTooLarge,
     Postpone,
     QueueMissing,
     ResultTimeout,
+    SagaFailed,
     Signal,
+    StepFailed,
     StoreCorrupt,
     StoreError,
     StoreFull,
@@ -30,8 +36,10 @@ from bullpen.errors import (
     StoreUnavailable,
     Unrecoverable,
     UsageError,
+    WaitTimeout,
     WrongState,
 )
+from bullpen.job.entries import EntryKind, EntryState, JournalEntry
 from bullpen.job.events import Event, EventKind
 from bullpen.job.options import JobOptions, custom, debounce, dedup, exponential, fixed, keep
 from bullpen.job.record import CrashKind, CrashLimits, Failure, FailureKind, JobRecord, JobRef
@@ -40,11 +48,13 @@ from bullpen.job.state import State
 from bullpen.jobtypes.batches import Call
 from bullpen.jobtypes.hooks import Alert, Hooks, Severity
 from bullpen.jobtypes.jobtype import JobType
+from bullpen.journal.retries import StepRetry
+from bullpen.journal.saga import Saga
 from bullpen.queue.events import FROM_START, Gap, QueueEvents
 from bullpen.queue.job import Job
 from bullpen.queue.payload import Codec
 from bullpen.queue.queue import Queue, add_all
-from bullpen.stores.base import Counts, Store
+from bullpen.stores.base import Counts, Delivery, Store
 from bullpen.stores.sqlite import SqliteStore
 from bullpen.sync import Sync, SyncJob
 from bullpen.worker.context import Context
@@ -62,6 +72,7 @@ __all__ = [
     "BadId",
     "BadName",
     "BadOption",
+    "BadStep",
     "BufferFull",
     "BufferLost",
     "Bullpen",
@@ -76,7 +87,10 @@ __all__ = [
     "DeadFilter",
     "DeadGroup",
     "DeadLetters",
+    "Delivery",
     "Ended",
+    "EntryKind",
+    "EntryState",
     "Event",
     "EventKind",
     "Failure",
@@ -92,6 +106,10 @@ __all__ = [
     "JobRecord",
     "JobRef",
     "JobType",
+    "JournalEntry",
+    "JournalFull",
+    "LeaseLost",
+    "MailboxFull",
     "NewJob",
     "PayloadTooLarge",
     "Postpone",
@@ -100,10 +118,14 @@ __all__ = [
     "QueueMissing",
     "ResultTimeout",
     "RetryPolicy",
+    "Saga",
+    "SagaFailed",
     "Severity",
     "Signal",
     "SqliteStore",
     "State",
+    "StepFailed",
+    "StepRetry",
     "Store",
     "StoreCorrupt",
     "StoreError",
@@ -116,6 +138,7 @@ __all__ = [
     "SyncJob",
     "Unrecoverable",
     "UsageError",
+    "WaitTimeout",
     "Worker",
     "WorkerOptions",
     "WrongState",
