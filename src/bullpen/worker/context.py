@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from bullpen.errors import JobCancelled
 from bullpen.job.record import JobRecord
 from bullpen.job.spec import NewJob
-from bullpen.worker.durable import Durable, JobSteps
+from bullpen.worker.durable import Durable, StepsOfJob
 
 
 class Reporter(Protocol):
@@ -27,7 +27,7 @@ class Reporter(Protocol):
 class Context(Durable):
     """What a handler is given: its job, the data, and the ways to report on it."""
 
-    def __init__(self, job: JobRecord, data: Any, reporter: Reporter, steps: JobSteps | None = None) -> None:
+    def __init__(self, job: JobRecord, data: Any, reporter: Reporter, steps: StepsOfJob | None = None) -> None:
         self.job = job
         self.data = data
         """The payload, as Python values."""

@@ -4,7 +4,7 @@ import asyncio
 import functools
 import uuid
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar, overload
+from typing import Any, Protocol, TypeVar, overload
 
 from bullpen.clock import Clock
 from bullpen.errors import BadStep
@@ -30,6 +30,20 @@ T = TypeVar("T")
 IN_PLACE_MS = 5_000
 """A step that is tried again within this time keeps its slot; for longer, the job parks."""
 _NOT_HERE = "durable steps are for handlers in the worker's own process: async ones, and plain ones in threads"
+
+
+class StepsOfJob(Protocol):
+    """What a context asks for on behalf of its job."""
+
+    @property
+    def steps(self) -> Steps: ...
+
+    def sync(self, is_to_stop: Callable[[], bool]) -> SyncSteps: ...
+
+    async def signal(self, ref: JobRef, name: str, payload: Any) -> Delivery: ...
+
+    def verdict_at_end(self) -> Parked | None:
+        """Why the job parks though its handler returned: it did not let itself be suspended, or does not fit."""
 
 
 class JobSteps:
@@ -66,7 +80,6 @@ class JobSteps:
         )
 
     def verdict_at_end(self) -> Parked | None:
-        """Why the job parks though its handler returned: it did not let itself be suspended, or does not fit."""
         if self._steps is None:
             return None
         program = self._steps.program
@@ -97,7 +110,7 @@ class JobSteps:
 class Durable:
     """The part of a context that asks for durable steps."""
 
-    _steps: JobSteps | None = None
+    _steps: StepsOfJob | None = None
 
     @overload
     def step(
@@ -173,7 +186,7 @@ class Durable:
         return self._known.steps
 
     @property
-    def _known(self) -> JobSteps:
+    def _known(self) -> StepsOfJob:
         if self._steps is None:
             raise BadStep(_NOT_HERE)
         return self._steps
