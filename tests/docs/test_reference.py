@@ -17,6 +17,9 @@ from bullpen import (
     CrashKind,
     CrashLimits,
     DeadFilter,
+    Delivery,
+    EntryKind,
+    EntryState,
     EventKind,
     FailureKind,
     Hooks,
@@ -26,6 +29,7 @@ from bullpen import (
     Severity,
     SqliteStore,
     State,
+    StepRetry,
     Supervisor,
     WorkerOptions,
     errors,
@@ -79,6 +83,7 @@ def _defaults(kind: type) -> dict[str, object]:
         JobOptions,
         WorkerOptions,
         RetryPolicy,
+        StepRetry,
         CrashLimits,
         Queue,
         SqliteStore,
@@ -106,7 +111,10 @@ def test_every_event_has_its_line() -> None:
 
 @pytest.mark.parametrize(
     "kind",
-    [State, FailureKind, CrashKind, WorkerState, AddOutcome, Cancellation, Ended, Severity],
+    [
+        State, FailureKind, CrashKind, WorkerState, AddOutcome, Cancellation, Delivery, EntryKind, EntryState, Ended,
+        Severity,
+    ],  # fmt: skip
     ids=lambda k: k.__name__,
 )
 def test_every_word_has_its_line(kind: type[StrEnum]) -> None:
