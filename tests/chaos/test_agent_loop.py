@@ -11,10 +11,11 @@ import signal
 import sqlite3
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from bullpen import Queue, SqliteStore, Store
+from bullpen import Job, Queue, SqliteStore, Store
 from tests.chaos.agent import EXAMPLES
 from tests.support.redis_harness import fresh_prefix
 from tests.support.redis_server import RedisServer, redis_server
@@ -39,14 +40,17 @@ class Agent:
         process = await self._run(str(EXAMPLES / "agent_loop.py"), "start")
         assert await process.wait() == 0
 
-    async def live(self, ended: "asyncio.Task[object]", *, dies_by_itself: float = 0, is_killed: bool = False) -> None:
+    async def live(
+        self, job: Job[Any], ended: "asyncio.Task[object]", *, dies_by_itself: float = 0, is_killed: bool = False
+    ) -> None:
         """Work until the job has ended, or until killed: by us, at any moment, or by itself after an effect."""
+        epoch = (await job.record()).epoch
         process = await self._run("-m", "tests.chaos.agent", str(dies_by_itself))
         died = asyncio.create_task(process.wait())
         try:
             if is_killed:
-                await self._some_effects_later(random.randrange(3), ended)
-                await asyncio.sleep(random.random() / 20)  # anywhere between two points in time
+                await self._claimed_again(job, epoch, ended)
+                await asyncio.sleep(random.random() / 10)  # anywhere within its first steps
                 process.kill()
             await asyncio.wait([died, ended], return_when=asyncio.FIRST_COMPLETED)
             if died.done():
@@ -58,19 +62,9 @@ class Agent:
                 process.kill()
             await died
 
-    async def _some_effects_later(self, more: int, ended: "asyncio.Task[object]") -> None:
-        wanted = self.effects() + more
-        while self.effects() <= wanted and not ended.done():
+    async def _claimed_again(self, job: Job[Any], epoch: int, ended: "asyncio.Task[object]") -> None:
+        while (await job.record()).epoch == epoch and not ended.done():
             await asyncio.sleep(0.01)  # between two looks
-
-    def effects(self) -> int:
-        if not self.world.exists():
-            return 0
-        with contextlib.closing(sqlite3.connect(self.world, timeout=30)) as db:
-            try:
-                return int(db.execute("SELECT count(*) FROM effect").fetchone()[0])
-            except sqlite3.OperationalError:
-                return 0  # its table is not made yet
 
     def all_effects(self) -> list[tuple[str, str]]:
         with contextlib.closing(sqlite3.connect(self.world)) as db:
@@ -90,12 +84,13 @@ async def kill_again_and_again(agent: Agent, store: Store, kills: int) -> str:
     async with asyncio.timeout(_LIMIT_S):
         while agent.kills < kills and not ended.done():
             if random.random() < 0.5:
-                await agent.live(ended, dies_by_itself=0.7)
+                await agent.live(job, ended, dies_by_itself=0.7)
             else:
-                await agent.live(ended, is_killed=True)
+                await agent.live(job, ended, is_killed=True)
         if not ended.done():
-            await agent.live(ended)
+            await agent.live(job, ended)
         answer = await ended
+    assert agent.kills == kills
     effects = agent.all_effects()
     assert len(effects) == len(set(effects)) == EFFECTS
     assert str(answer).startswith(f"read up: done in {EFFECTS} calls")

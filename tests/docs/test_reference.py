@@ -112,9 +112,18 @@ def test_every_event_has_its_line() -> None:
 @pytest.mark.parametrize(
     "kind",
     [
-        State, FailureKind, CrashKind, WorkerState, AddOutcome, Cancellation, Delivery, EntryKind, EntryState, Ended,
+        State,
+        FailureKind,
+        CrashKind,
+        WorkerState,
+        AddOutcome,
+        Cancellation,
+        Delivery,
+        EntryKind,
+        EntryState,
+        Ended,
         Severity,
-    ],  # fmt: skip
+    ],
     ids=lambda k: k.__name__,
 )
 def test_every_word_has_its_line(kind: type[StrEnum]) -> None:

@@ -21,6 +21,8 @@ class EntryKind(StrEnum):
 
 
 class EntryState(StrEnum):
+    """How far a step is."""
+
     OPEN = "open"
     """Begun: it sleeps, waits, or is to be tried again."""
     DONE = "done"

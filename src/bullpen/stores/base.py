@@ -114,6 +114,8 @@ class Cancellation(StrEnum):
 
 
 class Delivery(StrEnum):
+    """What became of a signal."""
+
     WOKEN = "woken"
     """The job waited for this signal and is runnable."""
     KEPT = "kept"
