@@ -31,7 +31,7 @@ def declare(pen: Bullpen) -> Any:
             await ctx.wait_for("approved")
 
     @pen.job(queue="sleepers", priority=1)
-    async def quick(ctx: Context) -> str:
+    async def quick(_: Context) -> str:
         return "quick"
 
     return sleeper, quick
@@ -49,9 +49,7 @@ class Server:
     async def figures(self) -> dict[str, float]:
         if self._connection is None:
             return {}
-        cpu = (await self._connection.command("INFO", "cpu")).decode()
-        memory = (await self._connection.command("INFO", "memory")).decode()
-        lines = dict(line.split(":", 1) for line in (cpu + memory).splitlines() if ":" in line)
+        lines = {**await self._connection.command("INFO", "cpu"), **await self._connection.command("INFO", "memory")}
         return {
             "cpu_s": float(lines["used_cpu_sys"]) + float(lines["used_cpu_user"]),
             "bytes": float(lines["used_memory"]),
@@ -82,7 +80,8 @@ async def measure(pen: Bullpen, file: Path | None, jobs: int, seconds: float) ->
             f"counts: {counts.delayed:,} delayed, {counts.active} active, {counts.waiting + counts.prioritized} waiting"
         )
         if file is not None:
-            print(f"file: {file.stat().st_size / jobs:,.0f} bytes a job (events and free pages included)")
+            size = sum(part.stat().st_size for part in file.parent.glob(f"{file.name}*"))
+            print(f"file and its log: {size / jobs:,.0f} bytes a job (events and free pages included)")
         before, cpu_s, since = await server.figures(), _cpu_s(), time.monotonic()
         await asyncio.sleep(seconds)
         idle_s = time.monotonic() - since

@@ -81,7 +81,7 @@ class Performer:
         """Wait for the next attempt, here or parked; or put the failure on record for good."""
         assert work.retry is not None
         program = self.program
-        failure = program.terms.describe(error)
+        failure = program.describe(error)
         now_ms = program.now_ms()
         failed = msgspec.structs.replace(begun, state=EntryState.FAILED, failure=failure, ended_ms=now_ms)
         delay_ms = work.retry.delay_ms(begun.attempts, failure)

@@ -59,6 +59,7 @@ class Program:
         self._key = key
         self._epoch = epoch
         self._entries: dict[int, JournalEntry] = {}
+        self._turns: set[int] = set()
         self._bytes = 0
         self._latest_ms = 0
         self._reading: asyncio.Task[None] | None = None
@@ -88,11 +89,15 @@ class Program:
             )
         return entry
 
+    def describe(self, error: BaseException) -> Failure:
+        """As it is put on record: without the stack, which is the job's to keep."""
+        return msgspec.structs.replace(self.terms.describe(error), stack="")
+
     async def find_turn(self, start: int) -> JournalEntry | None:
         """Where the saga that began at this place turned back."""
         await self._read_once()
-        turns = (entry for _, entry in sorted(self._entries.items()) if entry.kind == EntryKind.TURN)
-        return next((entry for entry in turns if entry.place >= start), None)
+        place = min((place for place in self._turns if place >= start), default=None)
+        return None if place is None else self._entries[place]
 
     def has_followers(self, entry: JournalEntry) -> bool:
         """Whether anything was begun after this had ended: then its outcome stands."""
@@ -144,6 +149,8 @@ class Program:
         replaced = self._entries.get(entry.place)
         self._bytes += _size(entry) - (0 if replaced is None else _size(replaced))
         self._entries[entry.place] = entry
+        if entry.kind == EntryKind.TURN:
+            self._turns.add(entry.place)
         self._latest_ms = max(self._latest_ms, entry.started_ms, entry.ended_ms)
         return entry
 

@@ -141,7 +141,7 @@ class Saga:
             return turn
         assert error is not None
         now_ms = program.now_ms()
-        failure = error.failure if isinstance(error, StepFailed) else program.terms.describe(error)
+        failure = error.failure if isinstance(error, StepFailed) else program.describe(error)
         assert isinstance(failure, Failure)
         return await program.record(
             JournalEntry(

@@ -11,6 +11,7 @@ from bullpen.job.record import JobRef
 from bullpen.job.state import State
 from bullpen.stores.base import MAX_SIGNALS, Delivery
 from bullpen.stores.entries import decode_entry, encode_head
+from bullpen.stores.sqlite import mailbox
 from bullpen.stores.sqlite.claiming import make_runnable
 from bullpen.stores.sqlite.looking import find_job
 from bullpen.stores.sqlite.rows import decode_names, state_of
@@ -29,14 +30,8 @@ def receive(tx: Transaction, ref: JobRef, entry: JournalEntry, epoch: int) -> Jo
     key = _running(tx, ref, epoch)
     if (standing := _done_at(tx, key, entry.place)) is not None:
         return standing
-    found = tx.db.execute(
-        "SELECT number, payload FROM mailbox WHERE job = ? AND name = ? ORDER BY number LIMIT 1", (key, entry.name)
-    ).fetchone()
-    if found is None:
-        return None
-    number, payload = found
-    tx.db.execute("DELETE FROM mailbox WHERE number = ?", (number,))
-    return _append_one(tx, key, msgspec.structs.replace(entry, value=bytes(payload)))
+    payload = mailbox.take(tx, key, entry.name)
+    return None if payload is None else _append_one(tx, key, msgspec.structs.replace(entry, value=payload))
 
 
 def read(db: sqlite3.Connection, ref: JobRef, start: int, limit: int) -> JournalPage:
@@ -80,11 +75,11 @@ def signal(tx: Transaction, ref: JobRef, name: str, payload: bytes) -> Delivery:
         raise WrongState(
             f"job {ref.id!r} of queue {ref.queue!r} is {state_of(state, priority)}, not in a state to be signalled"
         )
-    (waiting,) = tx.db.execute("SELECT count(*) FROM mailbox WHERE job = ?", (key,)).fetchone()
+    waiting = mailbox.count(tx, key)
     if waiting >= MAX_SIGNALS:
         raise MailboxFull(f"{waiting} signals wait for job {ref.id!r} of queue {ref.queue!r}; it does not take them")
     _mark(tx, key)
-    tx.db.execute("INSERT INTO mailbox(job, name, payload) VALUES(?, ?, ?)", (key, name, payload))
+    mailbox.put(tx, key, name, payload)
     if state != DELAYED or parked is None or name not in decode_names(parked):
         return Delivery.KEPT
     make_runnable(tx, queue, [(key, own_id, tenant, priority)], prev=State.DELAYED)

@@ -11,6 +11,7 @@ from bullpen.job.spec import JobSpec, Keep
 from bullpen.job.state import State
 from bullpen.job.verdicts import Cancelled, Completed, Failed, Parked, Postponed, Released, Retry, Settlement
 from bullpen.stores.base import FOREVER_MS, SettleOutcome
+from bullpen.stores.sqlite import mailbox
 from bullpen.stores.sqlite.adding import add, release_dedup
 from bullpen.stores.sqlite.forgetting import keep_of, retain
 from bullpen.stores.sqlite.rows import decode_crashes, decode_spec, decode_stacks, encode, run_at_ms, state_of
@@ -210,18 +211,11 @@ def _to_line(tx: Transaction, job: Held, *, head: bool, attempts: int) -> None:
 def _park(tx: Transaction, job: Held, until_ms: int | None, signals: Sequence[str], note: str) -> None:
     """Until its time or a signal; one that is in the mailbox already came before the job could park."""
     due_ms = FOREVER_MS if until_ms is None else until_ms
-    if due_ms <= tx.now_ms or _has_signal(tx, job.key, signals):
+    if due_ms <= tx.now_ms or mailbox.has_any(tx, job.key, signals):
         _to_line(tx, job, head=False, attempts=0)
         return
     _delay(tx, job, due_ms - tx.now_ms, note=note, attempts=0)
     tx.db.execute("UPDATE job SET parked = ? WHERE key = ?", (encode(signals), job.key))
-
-
-def _has_signal(tx: Transaction, key: int, names: Sequence[str]) -> bool:
-    if not names:
-        return False
-    waiting = tx.db.execute("SELECT DISTINCT name FROM mailbox WHERE job = ?", (key,))
-    return any(name in names for (name,) in waiting)
 
 
 def _delay(tx: Transaction, job: Held, delay_ms: int, *, note: str, attempts: int) -> None:

@@ -8,7 +8,6 @@ from typing import TypeVar, cast
 from bullpen.clock import SYSTEM_CLOCK, Clock
 from bullpen.errors import StoreUnavailable
 from bullpen.job.entries import JournalEntry, JournalPage
-from bullpen.job.events import Event, EventKind
 from bullpen.job.record import CrashKind, CrashLimits, JobRecord, JobRef, Lease
 from bullpen.job.spec import NewJob
 from bullpen.job.state import State
@@ -30,8 +29,9 @@ from bullpen.stores.base import (
     StoreFacts,
     WorkerInfo,
 )
-from bullpen.stores.sqlite import adding, claiming, journaling, leasing, looking, rescuing, settling, steering
+from bullpen.stores.sqlite import adding, claiming, journaling, leasing, looking, rescuing, steering
 from bullpen.stores.sqlite.connection import Sync
+from bullpen.stores.sqlite.exchanging import exchange
 from bullpen.stores.sqlite.file import SharedFile, Waiter, acquire, release
 from bullpen.stores.sqlite.requests import answer_add, answer_exchange, answer_signal
 from bullpen.stores.sqlite.transaction import News, Transaction
@@ -105,15 +105,10 @@ class SqliteStore:
         token = file.next_claim()
         claimant = claiming.Claimant(worker, lease_ms, token)
 
-        def exchange(tx: Transaction, *, may_claim: bool) -> Exchanged:
-            tx.failed.clear()
-            settled = settling.settle(tx, settlements) if settlements else []
-            claimed = claiming.claim(tx, wants, claimant) if wants and may_claim else Claimed()
-            _tell_if_drained(tx, settlements, settled, claimed)
-            return Exchanged(tuple(settled), claimed, tuple(tx.failed))
-
         answer = await self._write(
-            lambda tx: answer_exchange(tx, request, lease_ms, token.text, lambda may: exchange(tx, may_claim=may))
+            lambda tx: answer_exchange(
+                tx, request, lease_ms, token.text, lambda may: exchange(tx, settlements, wants if may else {}, claimant)
+            )
         )
         file.presence.mark_received(token.number)
         return answer
@@ -302,16 +297,3 @@ class SqliteStore:
 
     async def workers(self) -> Sequence[WorkerInfo]:
         return await self._file.read(lambda db: looking.workers(db, self._clock.now_ms()))
-
-
-def _tell_if_drained(
-    tx: Transaction, settlements: Sequence[Settlement], outcomes: Sequence[SettleOutcome], claimed: Claimed
-) -> None:
-    """Say so when the last job of a queue was settled and nothing more is to run."""
-    busy = {job.lease.ref.queue for job in claimed.jobs}
-    done = zip(settlements, outcomes, strict=True)
-    settled = {settlement.lease.ref.queue for settlement, outcome in done if outcome == SettleOutcome.SETTLED}
-    for name in settled - busy:
-        queue = tx.queue_number_if_known(name)
-        if queue and not any(tx.counters(queue, "waiting", "prioritized", "delayed", "active")):
-            tx.tell(queue, Event(EventKind.DRAINED, at_ms=tx.now_ms))

@@ -3,13 +3,14 @@
 from bullpen.errors import BullpenError
 from bullpen.job.events import EventKind
 from bullpen.job.record import FailureKind
-from bullpen.job.spec import JobSpec
+from bullpen.job.spec import Dedup, JobSpec, NewJob
 from bullpen.job.state import State
-from bullpen.job.verdicts import Parked
-from bullpen.stores.base import Cancellation, Store
+from bullpen.job.verdicts import Completed, Parked
+from bullpen.stores.base import Added, AddOutcome, Cancellation, Store
 from bullpen.testing.conformance.moves import (
     MAIL,
     ROUNDS,
+    add,
     add_one,
     claim,
     claim_one,
@@ -126,6 +127,27 @@ async def test_a_job_that_is_to_stop_does_not_park(store: Store) -> None:
     await store.cancel(ref, reason="stop")
     await settle_one(store, held.lease, Parked(signals=("approved",)))
     assert await state_of(store, ref) == State.FAILED
+
+
+async def test_a_parked_job_is_not_replaced_by_a_duplicate(store: Store) -> None:
+    """It is in the middle of its work: what is debounced takes the place of jobs that have not begun."""
+    ref = await add_one(store, spec=JobSpec(dedup=Dedup("order-1", replace=True)))
+    await run_one(store, Parked(signals=("approved",)))
+    (added,) = await add(store, NewJob(MAIL, "welcome", spec=JobSpec(dedup=Dedup("order-1", replace=True))))
+    assert added == Added(ref.id, AddOutcome.DEDUPLICATED)
+    assert await state_of(store, ref) == State.DELAYED
+
+
+async def test_the_last_duplicate_of_a_parked_job_is_kept(store: Store) -> None:
+    """As while it runs: the newest one is added when the parked one has ended."""
+    spec = JobSpec(dedup=Dedup("order-1", keep_last_if_active=True))
+    ref = await add_one(store, spec=spec)
+    await run_one(store, Parked(signals=("approved",)))
+    (added,) = await add(store, NewJob(MAIL, "later", spec=spec))
+    assert added == Added(ref.id, AddOutcome.KEPT_LAST)
+    await store.promote(ref)
+    await run_one(store, Completed())
+    assert (await claim_one(store)).job.name == "later"
 
 
 async def test_race_a_signal_and_a_parking_never_miss_each_other(harness: Harness, store: Store) -> None:
