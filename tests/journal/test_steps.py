@@ -178,7 +178,8 @@ async def test_a_step_that_failed_for_good_is_on_record(pen: Bullpen, clock: Man
     assert len(tries) == 2
 
 
-async def test_a_retry_by_hand_tries_a_step_again_that_failed_last(pen: Bullpen, clock: ManualClock) -> None:
+@pytest.mark.parametrize("by", ["job", "dead letters"])
+async def test_a_retry_by_hand_tries_a_step_again_that_failed_last(pen: Bullpen, clock: ManualClock, by: str) -> None:
     """A dead letter is retried with its journal: what is done stays done, what it failed of has another chance."""
     works = False
     done: list[str] = []
@@ -201,7 +202,10 @@ async def test_a_retry_by_hand_tries_a_step_again_that_failed_last(pen: Bullpen,
         await job.result()
     assert getattr(failed.value.failure, "kind", None) == FailureKind.UNRECOVERABLE
     works = True
-    await job.retry()
+    if by == "job":
+        await job.retry()
+    else:
+        assert await pen.dead_letters.retry() == 1
     await run_until_empty(pen, clock=clock)
     assert (await job.result(), done) == ("ok", ["first"])
 
