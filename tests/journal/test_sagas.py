@@ -16,6 +16,7 @@ from bullpen import (
     State,
     StepFailed,
     StepRetry,
+    WorkerOptions,
     fixed,
 )
 from bullpen.job.verdicts import Completed, Failed, Parked, Postponed
@@ -214,6 +215,24 @@ async def test_a_job_that_cancels_itself_undoes_its_saga(pen: Bullpen) -> None:
     failure = (await job.record()).failure
     assert failure is not None
     assert (failure.kind, told) == (FailureKind.UNRECOVERABLE, ["one"])
+
+
+async def test_a_saga_without_room_to_go_on_goes_back(pen: Bullpen) -> None:
+    """A full journal, and a result that JSON cannot carry, are failures like others."""
+    told: list[str] = []
+
+    @pen.job
+    async def order(ctx: Context, count: int, result: bool) -> None:
+        async with ctx.saga() as saga:
+            for n in range(count):
+                await saga.step(f"step {n}", lambda n=n: f"s-{n}", undo=told.append)
+            await saga.step("odd", object if result else str)
+
+    await order.add(count=3, result=False)
+    await order.add(count=1, result=True)
+    report = await run_until_empty(pen, options=WorkerOptions(max_journal_entries=2))
+    assert verdicts(report) == [Failed, Failed]
+    assert told == ["s-1", "s-0", "s-0"]
 
 
 # ── every point at which a process can die ───────────────────────────────────────────────

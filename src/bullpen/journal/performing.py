@@ -64,7 +64,7 @@ class Performer:
                 work.place, work.name, work.kind, attempts=attempts, started_ms=self.program.now_ms()
             )  # fmt: skip
             try:
-                value = await self._call(work)
+                value = self.program.encode(await self._call(work), f"result of step {work.name!r}")
             except (Postpone, JobCancelled):
                 raise  # meant for the job, not for the step
             except Exception as error:
@@ -72,10 +72,8 @@ class Performer:
                     raise
                 await self._after_failure(work, begun, error)
             else:
-                encoded = self.program.encode(value, f"result of step {work.name!r}")
-                return await self.program.record(
-                    msgspec.structs.replace(begun, value=encoded, ended_ms=self.program.now_ms())
-                )
+                ended_ms = self.program.now_ms()
+                return await self.program.record(msgspec.structs.replace(begun, value=value, ended_ms=ended_ms))
 
     async def _after_failure(self, work: Work, begun: JournalEntry, error: Exception) -> None:
         """Wait for the next attempt, here or parked; or put the failure on record for good."""

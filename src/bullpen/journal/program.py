@@ -156,6 +156,8 @@ class Program:
 
     def _check_limits(self, entry: JournalEntry) -> None:
         limits = self.terms.limits
+        if entry.kind in (EntryKind.TURN, EntryKind.UNDO):
+            return  # a saga that has no room to go on must have room to go back
         if entry.place >= limits.entries:
             raise JournalFull(f"{entry.name!r} would be step {entry.place + 1:,}; a job may have {limits.entries:,}")
         if self._bytes + _size(entry) > limits.bytes:
