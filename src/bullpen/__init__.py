@@ -9,6 +9,7 @@ from bullpen.errors import (
     BadId,
     BadName,
     BadOption,
+    BadStep,
     BufferFull,
     BufferLost,
     BullpenError,
@@ -17,13 +18,18 @@ from bullpen.errors import (
     JobError,
     JobFailed,
     JobMissing,
+    JournalFull,
+    LeaseLost,
+    MailboxFull,
     MoveRefused,
     PayloadTooLarge,
     Postpone,
     QueueMissing,
     ResultTimeout,
+    SagaFailed,
     ScheduleMissing,
     Signal,
+    StepFailed,
     StoreCorrupt,
     StoreError,
     StoreFull,
@@ -33,8 +39,10 @@ from bullpen.errors import (
     StoreUnavailable,
     Unrecoverable,
     UsageError,
+    WaitTimeout,
     WrongState,
 )
+from bullpen.job.entries import EntryKind, EntryState, JournalEntry
 from bullpen.job.events import Event, EventKind
 from bullpen.job.options import JobOptions, custom, debounce, dedup, exponential, fixed, keep
 from bullpen.job.record import CrashKind, CrashLimits, Failure, FailureKind, JobRecord, JobRef
@@ -44,13 +52,15 @@ from bullpen.job.state import State
 from bullpen.jobtypes.batches import Call
 from bullpen.jobtypes.hooks import Alert, Hooks, Severity
 from bullpen.jobtypes.jobtype import JobType
+from bullpen.journal.retries import StepRetry
+from bullpen.journal.saga import Saga
 from bullpen.queue.events import FROM_START, Gap, QueueEvents
 from bullpen.queue.job import Job
 from bullpen.queue.payload import Codec
 from bullpen.queue.queue import Queue, add_all
 from bullpen.queue.schedules import Schedules
 from bullpen.scheduling.options import ScheduleOptions
-from bullpen.stores.base import Counts, Store
+from bullpen.stores.base import Counts, Delivery, Store
 from bullpen.stores.sqlite import SqliteStore
 from bullpen.sync import Sync, SyncJob
 from bullpen.worker.context import Context
@@ -68,6 +78,7 @@ __all__ = [
     "BadId",
     "BadName",
     "BadOption",
+    "BadStep",
     "BufferFull",
     "BufferLost",
     "Bullpen",
@@ -82,7 +93,10 @@ __all__ = [
     "DeadFilter",
     "DeadGroup",
     "DeadLetters",
+    "Delivery",
     "Ended",
+    "EntryKind",
+    "EntryState",
     "Event",
     "EventKind",
     "Failure",
@@ -98,6 +112,10 @@ __all__ = [
     "JobRecord",
     "JobRef",
     "JobType",
+    "JournalEntry",
+    "JournalFull",
+    "LeaseLost",
+    "MailboxFull",
     "MoveRefused",
     "NewJob",
     "Overlap",
@@ -108,6 +126,8 @@ __all__ = [
     "QueueMissing",
     "ResultTimeout",
     "RetryPolicy",
+    "Saga",
+    "SagaFailed",
     "ScheduleMissing",
     "ScheduleOptions",
     "ScheduleRecord",
@@ -116,6 +136,8 @@ __all__ = [
     "Signal",
     "SqliteStore",
     "State",
+    "StepFailed",
+    "StepRetry",
     "Store",
     "StoreCorrupt",
     "StoreError",
@@ -129,6 +151,7 @@ __all__ = [
     "SyncJob",
     "Unrecoverable",
     "UsageError",
+    "WaitTimeout",
     "Worker",
     "WorkerOptions",
     "WrongState",

@@ -21,7 +21,7 @@ from bullpen.job.record import JobRecord, JobRef
 from bullpen.jobtypes.jobtype import Adding, JobType
 from bullpen.queue.job import Job
 from bullpen.queue.queue import Queue
-from bullpen.stores.base import AddOutcome, Cancellation
+from bullpen.stores.base import AddOutcome, Cancellation, Delivery
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -149,6 +149,10 @@ class SyncJob(Generic[R]):
     def cancel(self, reason: str = "") -> Cancellation:
         """End it now if it waits; if it runs, its worker is told at once."""
         return self._on_the_loop(lambda: self._job.cancel(reason))
+
+    def signal(self, name: str, payload: Any = None) -> Delivery:
+        """Send it a signal; raises as `Job.signal` does."""
+        return self._on_the_loop(lambda: self._job.signal(name, payload))
 
     def _on_the_loop(self, call: Callable[[], Coroutine[Any, Any, T]]) -> T:
         return self._front.run(lambda _: call())

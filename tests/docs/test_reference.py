@@ -17,6 +17,9 @@ from bullpen import (
     CrashKind,
     CrashLimits,
     DeadFilter,
+    Delivery,
+    EntryKind,
+    EntryState,
     EventKind,
     FailureKind,
     Hooks,
@@ -28,6 +31,7 @@ from bullpen import (
     Severity,
     SqliteStore,
     State,
+    StepRetry,
     Supervisor,
     WorkerOptions,
     errors,
@@ -82,6 +86,7 @@ def _defaults(kind: type) -> dict[str, object]:
         ScheduleOptions,
         WorkerOptions,
         RetryPolicy,
+        StepRetry,
         CrashLimits,
         Queue,
         SqliteStore,
@@ -109,7 +114,20 @@ def test_every_event_has_its_line() -> None:
 
 @pytest.mark.parametrize(
     "kind",
-    [State, FailureKind, CrashKind, WorkerState, AddOutcome, Cancellation, Ended, Severity, Overlap],
+    [
+        State,
+        FailureKind,
+        CrashKind,
+        WorkerState,
+        AddOutcome,
+        Cancellation,
+        Delivery,
+        EntryKind,
+        EntryState,
+        Ended,
+        Overlap,
+        Severity,
+    ],
     ids=lambda k: k.__name__,
 )
 def test_every_word_has_its_line(kind: type[StrEnum]) -> None:

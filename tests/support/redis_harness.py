@@ -23,6 +23,9 @@ _NO_JOB = re.compile(r"de:|dn:|metrics:|repeat:[^:]+$")
 _JOB_PARTS = ("lock", "logs", "dependencies", "processed", "failed", "unsuccessful")
 
 
+_STEPS = re.compile(r"bullpen:queue:([^:]+):(?:journal|mailbox):(.+)")
+
+
 def fresh_prefix() -> str:
     return f"test-{uuid.uuid4().hex[:12]}"
 
@@ -83,9 +86,12 @@ class RedisHarness:
         jobs: defaultdict[str, set[str]] = defaultdict(set)
         places: defaultdict[str, Counter[str]] = defaultdict(Counter)
         locks: defaultdict[str, set[str]] = defaultdict(set)
+        with_steps: defaultdict[str, set[str]] = defaultdict(set)
         for key in await self.keys():
             queue, _, rest = key.removeprefix(f"{self.prefix}:").partition(":")
             if not queue:
+                if steps := _STEPS.fullmatch(rest):
+                    with_steps[steps[1]].add(steps[2])
                 continue
             if rest in _PLACES:
                 places[queue].update(self._members(key, rest))
@@ -98,6 +104,8 @@ class RedisHarness:
             assert places[queue] == Counter(jobs[queue]), f"jobs and places of {queue}"
             active = set(self._members(f"{self.prefix}:{queue}:active", "active"))
             assert locks[queue] <= active, f"locks without active jobs in {queue}"
+        for queue, ids in with_steps.items():
+            assert ids <= jobs[queue], f"journals or mailboxes without jobs in {queue}"
 
     def _members(self, key: str, place: str) -> list[str]:
         found = self._at_once.lrange(key, 0, -1) if place in _LISTS else self._at_once.zrange(key, 0, -1)

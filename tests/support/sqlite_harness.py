@@ -22,6 +22,9 @@ _STRAYS = """
 SELECT 'body without job', key FROM body WHERE key NOT IN (SELECT key FROM job)
 UNION ALL SELECT 'job without body', key FROM job WHERE key NOT IN (SELECT key FROM body)
 UNION ALL SELECT 'log without job', job FROM log WHERE job NOT IN (SELECT key FROM job)
+UNION ALL SELECT 'journal without job', job FROM journal WHERE job NOT IN (SELECT key FROM job)
+UNION ALL SELECT 'mailbox without job', job FROM mailbox WHERE job NOT IN (SELECT key FROM job)
+UNION ALL SELECT 'parked and not delayed', key FROM job WHERE parked IS NOT NULL AND state != 1
 UNION ALL SELECT 'active without token', key FROM job WHERE state = 2 AND token IS NULL
 UNION ALL SELECT 'token without lease', key FROM job WHERE state != 2 AND token IS NOT NULL
 UNION ALL SELECT 'finished without time', key FROM job WHERE (state IN (4, 5)) != (finished_ms IS NOT NULL)

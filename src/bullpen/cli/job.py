@@ -5,13 +5,16 @@ import json
 from typing import Any
 
 from bullpen.cli.jobs import STATE_STYLE
+from bullpen.cli.journal import entry_json, show_journal
 from bullpen.cli.records import job_json, payload
 from bullpen.cli.showing import Show
 from bullpen.cli.times import ago, span, stamp
 from bullpen.cli.verb import OK, Verb, add_job, opened
 from bullpen.clock import SYSTEM_CLOCK
+from bullpen.job.entries import JournalEntry
 from bullpen.job.record import JobRecord, JobRef
 from bullpen.job.state import State
+from bullpen.queue.queue import Queue
 from bullpen.stores.base import LogPage
 
 _LABEL = 10
@@ -22,14 +25,16 @@ async def run(args: argparse.Namespace, show: Show) -> int:
     async with opened(args) as store:
         job = await store.job(ref)
         logs = await store.logs(ref)
+        steps = await Queue(store, args.queue).job(args.id).journal()
     if show.as_json:
-        show.document({**job_json(job), "logs": list(logs.lines), "logs_total": logs.total})
+        journal = [entry_json(entry) for entry in steps]
+        show.document({**job_json(job), "logs": list(logs.lines), "logs_total": logs.total, "journal": journal})
     else:
-        _tell(show, job, logs)
+        _tell(show, job, logs, steps)
     return OK
 
 
-def _tell(show: Show, job: JobRecord, logs: LogPage) -> None:
+def _tell(show: Show, job: JobRecord, logs: LogPage, steps: list[JournalEntry]) -> None:
     state = show.paint(job.state.value, STATE_STYLE.get(job.state, "green"))
     show.raw(f"{show.paint(str(job.ref), 'bold')}  {state}\n")
     for label, text in _facts(job):
@@ -41,6 +46,8 @@ def _tell(show: Show, job: JobRecord, logs: LogPage) -> None:
     if job.state == State.COMPLETED:
         _section(show, "result", _pretty(payload(job.result)))
     _tell_failure(show, job)
+    if steps:
+        show_journal(show, steps, job.state, SYSTEM_CLOCK.now_ms())
     if logs.lines:
         left_out = f" (the first {len(logs.lines):,} of {logs.total:,})" if logs.total > len(logs.lines) else ""
         _section(show, f"log{left_out}", "\n".join(logs.lines))
@@ -61,6 +68,7 @@ def _facts(job: JobRecord) -> list[tuple[str, str]]:
         ("worker", job.worker or "" if job.state == State.ACTIVE else ""),
         ("to stop", job.cancelling or "yes" if job.cancelling is not None else ""),
         ("note", job.note or ""),
+        ("waits for", ", ".join(job.parked or ())),
         ("tenant", job.tenant or ""),
         ("tags", ", ".join(job.spec.tags)),
         ("headers", ", ".join(f"{name}={value}" for name, value in job.spec.headers.items())),
@@ -102,7 +110,7 @@ def _pretty(value: Any) -> str:
 
 VERB = Verb(
     "job",
-    "show one job: data, error, attempts, log",
+    "show one job: data, error, attempts, steps, log",
     "  bullpen job mail 17\n  bullpen job mail order-1 --json",
     add_job,
     run,

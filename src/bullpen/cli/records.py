@@ -43,6 +43,7 @@ def job_json(job: JobRecord) -> dict[str, Any]:
         "worker": job.worker,
         "cancelling": job.cancelling,
         "note": job.note,
+        "parked": None if job.parked is None else list(job.parked),
         "tenant": job.tenant,
         "tags": list(job.spec.tags),
         "headers": dict(job.spec.headers),

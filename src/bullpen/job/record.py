@@ -112,6 +112,8 @@ class JobRecord(msgspec.Struct, frozen=True):
     """The reason, once someone asked a running job to stop."""
     note: str | None = None
     """Why the job is delayed, where its worker said so."""
+    parked: tuple[str, ...] | None = None
+    """Of a parked job: the signals that it waits for; None if it is not parked."""
     doomed: Failure | None = None
     """Set when the store already knows that the job must fail: a claimant fails it without running it."""
 

@@ -38,6 +38,20 @@ class Postponed(msgspec.Struct, frozen=True):
     note: str = ""
 
 
+class Parked(msgspec.Struct, frozen=True):
+    """Set aside until a time or a signal; no slot, no lease, and no attempt is used.
+
+    It stands as delayed. If its time is over, or a signal that it waits for is there already, it
+    goes to the end of its line at once.
+    """
+
+    until_ms: int | None = None
+    """None: until a signal, or until someone promotes it."""
+    signals: tuple[str, ...] = ()
+    """Each of these wakes it."""
+    note: str = ""
+
+
 class Released(msgspec.Struct, frozen=True):
     """Handed back unfinished, to the head of its line; no attempt is used, the crash is recorded."""
 
@@ -46,7 +60,7 @@ class Released(msgspec.Struct, frozen=True):
     """With these, a job that crashed too often fails instead."""
 
 
-Verdict = Completed | Retry | Failed | Cancelled | Postponed | Released
+Verdict = Completed | Retry | Failed | Cancelled | Postponed | Parked | Released
 
 
 class Settlement(msgspec.Struct, frozen=True):

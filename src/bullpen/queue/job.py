@@ -1,15 +1,18 @@
 """A job as its producer holds it."""
 
 import asyncio
+import uuid
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from bullpen.errors import BadOption, JobFailed, ResultTimeout
+from bullpen.job.entries import JournalEntry
+from bullpen.job.names import check_job_name
 from bullpen.job.options import MAX_PRIORITY, Duration, to_ms
 from bullpen.job.record import Failure, JobRecord, JobRef
 from bullpen.queue.buffer import Buffer
 from bullpen.queue.payload import from_bytes, to_bytes
-from bullpen.stores.base import AddOutcome, Cancellation
+from bullpen.stores.base import AddOutcome, Cancellation, Delivery
 
 if TYPE_CHECKING:
     from bullpen.queue.queue import Queue
@@ -87,6 +90,24 @@ class Job(Generic[R]):
     async def promote(self) -> None:
         """Do not wait for the delay."""
         await self._queue.store.promote(self.ref)
+
+    async def signal(self, name: str, payload: Any = None) -> Delivery:
+        """Send it a signal: it wakes if it waits for this one, or finds it when it asks.
+
+        JobMissing, WrongState for a finished job, MailboxFull if it does not take what it is sent.
+        """
+        body = self._queue.signal_payload(check_job_name(name), payload)
+        return await self._queue.store.signal(self.ref, name, body, request=uuid.uuid4().hex)
+
+    async def journal(self) -> list[JournalEntry]:
+        """What its durable steps have recorded, by place."""
+        entries: list[JournalEntry] = []
+        start: int | None = 0
+        while start is not None:
+            page = await self._queue.store.read_journal(self.ref, start=start)
+            entries += page.entries
+            start = page.next_place
+        return entries
 
     async def change_delay(self, delay: Duration) -> None:
         await self._queue.store.change_delay(self.ref, to_ms("delay", delay))

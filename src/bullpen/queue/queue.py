@@ -98,6 +98,10 @@ class Queue:
         value = {} if data is None else data
         return to_bytes(value, what="data", codec=self.codec, limit=self._max_payload_bytes)
 
+    def signal_payload(self, name: str, payload: Any) -> bytes:
+        """What a signal carries, as it is stored."""
+        return to_bytes(payload, what=f"signal {name!r}", codec=self.codec, limit=self._max_payload_bytes)
+
     # ── looking ──────────────────────────────────────────────────────────────────────────
 
     def job(self, job_id: str) -> Job[Any]:

@@ -28,6 +28,7 @@ from typing import Protocol
 import msgspec
 
 from bullpen.clock import Clock
+from bullpen.job.entries import JournalEntry, JournalPage
 from bullpen.job.events import Event
 from bullpen.job.record import ClaimedJob, CrashKind, CrashLimits, JobRecord, JobRef, Lease
 from bullpen.job.schedule import Schedule, ScheduleRecord
@@ -44,6 +45,10 @@ FROM_START = ""
 """The cursor before the oldest event that is kept."""
 MAX_EVENTS = 10_000
 """How many events a queue's log keeps by default."""
+MAX_SIGNALS = 100
+"""How many signals may wait for one job."""
+FOREVER_MS = 9_999_999_999_999
+"""The due time of a parked job that has none: it stands behind all that have one."""
 
 
 class StoreFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -108,6 +113,15 @@ class Cancellation(StrEnum):
     """It was waiting and has ended."""
     CANCELLING = "cancelling"
     """It runs; its worker has been told."""
+
+
+class Delivery(StrEnum):
+    """What became of a signal."""
+
+    WOKEN = "woken"
+    """The job waited for this signal and is runnable."""
+    KEPT = "kept"
+    """It lies in the job's mailbox until the job asks for it."""
 
 
 class Notice(msgspec.Struct, frozen=True):
@@ -323,6 +337,44 @@ class Store(Protocol):
 
     async def add_log(self, ref: JobRef, lines: Sequence[str]) -> int:
         """Append to the job's log, dropping the oldest lines over its limit; the number kept."""
+
+    # ── durable steps ────────────────────────────────────────────────────────────────────
+
+    async def append_journal(
+        self, ref: JobRef, entries: Sequence[JournalEntry], *, epoch: int
+    ) -> Sequence[JournalEntry]:
+        """Record these steps of a running job, all or none; each as it stands afterwards.
+
+        What is done stays as it is: an entry for its place changes nothing and gets what is there, so
+        a lost answer is asked for again. What is open or failed gives way. LeaseLost unless the
+        job is active in this very activation. The journal goes when its job is forgotten, not before.
+        """
+
+    async def read_journal(self, ref: JobRef, *, start: int = 0, limit: int = 1_000) -> JournalPage:
+        """The recorded steps from a place on, of that many places at most. JobMissing."""
+
+    async def receive(self, ref: JobRef, entry: JournalEntry, *, epoch: int) -> JournalEntry | None:
+        """Take the oldest signal named as the entry is out of the mailbox and into the journal, in one step.
+
+        Its payload becomes the entry's value. The entry as it stands; None if there is no such
+        signal. A place that is done keeps what it has, and no signal is taken. LeaseLost as above.
+        """
+
+    async def fork_journal(self, ref: JobRef, at: int, to: JobRef) -> int:
+        """Copy what was recorded before a place to another job, whose journal is empty; how many entries.
+
+        WrongState if the other is active, finished, or has a journal.
+        """
+
+    async def forget_journal(self, ref: JobRef) -> None:
+        """Drop the journal and the mailbox of a job that is not active. Active: WrongState."""
+
+    async def signal(self, ref: JobRef, name: str, payload: bytes, *, request: str) -> Delivery:
+        """Put a signal into the job's mailbox; if the job is parked and waits for it, it is runnable at once.
+
+        Each is received once, in the order in which they came. JobMissing; finished: WrongState;
+        MAX_SIGNALS wait already: MailboxFull.
+        """
 
     # ── steering a queue: all but `pause` refuse one that is not there (QueueMissing) ───────
 

@@ -1,4 +1,7 @@
-"""A context for calling a job type directly, as in a unit test: no store, no worker."""
+"""A context for calling a job type directly, as in a unit test: no store, no worker.
+
+Durable steps are recorded in memory. A sleep takes no time; a signal is there if the test gave it.
+"""
 
 import time
 from collections.abc import Mapping
@@ -9,15 +12,17 @@ from bullpen.job.record import JobRecord, JobRef
 from bullpen.job.spec import NewJob
 from bullpen.job.state import State
 from bullpen.queue.payload import to_bytes
+from bullpen.testing.steps import DirectSteps
 from bullpen.worker.context import Context
 
 
 class RecordingContext(Context):
     """A context that keeps what the handler says, for the test to look at."""
 
-    def __init__(self, job: JobRecord, data: Any) -> None:
+    def __init__(self, job: JobRecord, data: Any, signals: Mapping[str, Any] | None = None) -> None:
         self._words = _Words()
-        super().__init__(job, data, self._words)
+        self._direct = DirectSteps(job, signals or {})
+        super().__init__(job, data, self._words, self._direct)
 
     @property
     def logs(self) -> list[str]:
@@ -28,6 +33,11 @@ class RecordingContext(Context):
     def progress_values(self) -> list[Any]:
         """What it said of its progress, in order."""
         return self._words.progress_values
+
+    @property
+    def sent_signals(self) -> list[tuple[JobRef, str, Any]]:
+        """The signals that the handler sent, each with its payload."""
+        return self._direct.sent
 
     @property
     def follow_ups(self) -> list[NewJob]:
@@ -47,10 +57,12 @@ def test_context(
     headers: Mapping[str, str] | None = None,
     epoch: int = 1,
     cancel_reason: str | None = None,
+    signals: Mapping[str, Any] | None = None,
 ) -> RecordingContext:
     """A context to hand to a job type: `await welcome(test_context(attempt=2), user_id=42)`.
 
-    `cancel_reason` lets the handler see that its job is to stop.
+    `cancel_reason` lets the handler see that its job is to stop. `signals` are those that it can wait
+    for, by name, each with its payload: `test_context(signals={"approved": {"by": "ada"}})`.
     """
     if attempt < 1:
         raise ValueError(f"attempt: 1 for the first try, not {attempt}")
@@ -69,7 +81,7 @@ def test_context(
         started_ms=now_ms,
         worker="test",
     )
-    context = RecordingContext(job, payload)
+    context = RecordingContext(job, payload, signals)
     if cancel_reason is not None:
         context.mark_cancelled(cancel_reason)
     return context

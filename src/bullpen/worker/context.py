@@ -1,6 +1,6 @@
 """What a handler is given: the job, and ways to speak about it while it runs.
 
-The same in async handlers, threads and processes. `log`, `progress` and `then` return at once
+The same in async handlers, threads and processes, but for durable steps. `log`, `progress` and `then` return at once
 from any thread; lines and progress reach the store in batches, before the job is settled.
 """
 
@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from bullpen.errors import JobCancelled
 from bullpen.job.record import JobRecord
 from bullpen.job.spec import NewJob
+from bullpen.worker.durable import Durable, StepsOfJob
 
 
 class Reporter(Protocol):
@@ -23,14 +24,15 @@ class Reporter(Protocol):
     def then(self, job: NewJob) -> None: ...
 
 
-class Context:
+class Context(Durable):
     """What a handler is given: its job, the data, and the ways to report on it."""
 
-    def __init__(self, job: JobRecord, data: Any, reporter: Reporter) -> None:
+    def __init__(self, job: JobRecord, data: Any, reporter: Reporter, steps: StepsOfJob | None = None) -> None:
         self.job = job
         self.data = data
         """The payload, as Python values."""
         self._reporter = reporter
+        self._steps = steps
         self._cancel_reason: str | None = None
 
     @property
@@ -89,6 +91,9 @@ class Context:
     @property
     def cancel_reason(self) -> str | None:
         return self._cancel_reason
+
+    def _is_to_stop(self) -> bool:
+        return self.cancelled
 
     def check_cancelled(self) -> None:
         """Raise JobCancelled if the job is to stop: for loops in threads and processes."""

@@ -52,7 +52,7 @@ class WorkerOptions:
     retry_policy: RetryPolicy = RetryPolicy()
     """Which errors are worth another attempt."""
     unhandled_delay: Duration = 60
-    """How long a job that no handler is named for stays parked before it is offered again."""
+    """How long a job that no handler is named for, or whose program does not fit its journal, is set aside."""
     max_jobs: int | None = None
     """Recycle: after that many jobs the process drains and is replaced."""
     max_memory_mb: int | None = None
@@ -61,6 +61,10 @@ class WorkerOptions:
     """A handler that holds the event loop for longer is named in its job's log."""
     max_result_bytes: int = MAX_PAYLOAD_BYTES
     """A larger result fails its job: results are for small answers."""
+    max_journal_entries: int = 10_000
+    """How many durable steps a job may record; one more is JournalFull."""
+    max_journal_bytes: int = 16_777_216
+    """How much they may take together. One step's result is limited as a job's is."""
     codec: Codec | None = None
     """For data and results, as given to the queue."""
 
@@ -74,7 +78,7 @@ class WorkerOptions:
                 _positive(f"concurrency[{queue!r}]", slots)
         elif self.concurrency is not None:
             _positive("concurrency", self.concurrency)
-        for field in ("max_jobs", "max_memory_mb"):
+        for field in ("max_jobs", "max_memory_mb", "max_journal_entries", "max_journal_bytes"):
             if getattr(self, field) is not None:
                 _positive(field, getattr(self, field))
         if isinstance(self.max_stalled, bool) or not isinstance(self.max_stalled, int) or self.max_stalled < 0:
@@ -83,6 +87,10 @@ class WorkerOptions:
     @property
     def lease_ms(self) -> int:
         return to_ms("lease", self.lease)
+
+    @property
+    def unhandled_delay_ms(self) -> int:
+        return to_ms("unhandled_delay", self.unhandled_delay)
 
     @property
     def limits(self) -> CrashLimits:

@@ -12,8 +12,8 @@ import msgspec
 from bullpen.errors import BadData
 from bullpen.job.record import CrashKind, CrashLimits, Failure, FailureKind, JobRef, Lease
 from bullpen.job.spec import NewJob
-from bullpen.job.verdicts import Cancelled, Completed, Failed, Postponed, Released, Retry, Settlement
-from bullpen.stores.base import REQUEST_MEMORY_MS
+from bullpen.job.verdicts import Cancelled, Completed, Failed, Parked, Postponed, Released, Retry, Settlement
+from bullpen.stores.base import FOREVER_MS, REQUEST_MEMORY_MS
 from bullpen.stores.redis.codec import encode_options
 from bullpen.stores.redis.keys import Keys
 
@@ -101,6 +101,14 @@ class Batch:
                 return {"verdict": "failed", "failure": _failure(Failure(message, FailureKind.CANCELLED))}
             case Postponed(delay_ms, note):
                 return {"verdict": "postponed", "delay": delay_ms, "note": storable(note)}
+            case Parked(until_ms, signals, note):
+                return {
+                    "verdict": "parked",
+                    "due": FOREVER_MS if until_ms is None else until_ms,
+                    "signals": signals,
+                    "parked": _encode_json(signals).decode(),
+                    "note": storable(note),
+                }
             case Released(crash, limits):
                 return {"verdict": "released", "crash": crash, "limits": limits}
             case unknown:

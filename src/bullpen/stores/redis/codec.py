@@ -57,6 +57,7 @@ FIELDS = {
     "schedule_count": "bullpen:count",
     "schedule_skipped": "bullpen:skipped",
     "schedule_running": "bullpen:running",
+    "parked": "bullpen:parked",
     # The job that is kept for when another ends:
     "next_id": "jid",
     # What moves into the queue:

@@ -42,6 +42,13 @@ LAYOUT = {
     "start_by": "start-by",
     "move": "move",
     "arrivals": "arrivals",
+    "journal": "journal:",
+    "mailbox": "mailbox:",
+    "with_steps": "with-steps",
+    # After a place in a journal:
+    "value": ":value",
+    # Beside the places in a journal:
+    "places": "places",
     # Of ours, after what a worker's keys begin with and its name:
     "worker_queues": ":queues",
     "worker_stops": ":stops",

@@ -8,7 +8,7 @@ import msgspec
 from bullpen.job.events import Event, EventKind
 from bullpen.job.record import ClaimedJob, CrashKind, Failure, FailureKind, JobRecord, JobRef, Lease
 from bullpen.job.state import State
-from bullpen.stores.base import Added, AddOutcome, Claimed, Exchanged, SettleOutcome
+from bullpen.stores.base import FOREVER_MS, Added, AddOutcome, Claimed, Exchanged, SettleOutcome
 from bullpen.stores.redis.codec import FIELDS, decode_options
 from bullpen.stores.redis.keys import Keys
 
@@ -29,7 +29,7 @@ class FailureDetails(msgspec.Struct, frozen=True):
 
 
 _decode_details = msgspec.json.Decoder(FailureDetails).decode
-_decode_stacks = msgspec.json.Decoder(tuple[str, ...]).decode
+_decode_texts = msgspec.json.Decoder(tuple[str, ...]).decode
 
 
 def read_added(answer: Sequence[Sequence[bytes]]) -> list[Added]:
@@ -47,7 +47,7 @@ def read_exchanged(answer: Sequence[Any], keys: Keys) -> Exchanged:
                 _read_claimed(JobRef(keys.queue_of(base), job_id.decode()), token.decode(), epoch, [*fields, *written])
                 for base, job_id, token, epoch, fields in claimed
             ),
-            due_ms if isinstance(due_ms, int) else None,
+            before_forever(due_ms if isinstance(due_ms, int) else None),
         ),
         read_refs(failed, keys),
     )
@@ -60,6 +60,11 @@ def read_refs(found: Sequence[Sequence[bytes]], keys: Keys) -> tuple[JobRef, ...
 def due_ms(score: bytes) -> int:
     """The time at which a delayed job is due, from its score."""
     return int(float(score)) // _DELAY_STEP
+
+
+def before_forever(run_at_ms: int | None) -> int | None:
+    """As it is told: what only a signal wakes has no due time."""
+    return None if run_at_ms is None or run_at_ms >= FOREVER_MS else run_at_ms
 
 
 def _read_claimed(ref: JobRef, token: str, epoch: int, fields: Sequence[bytes]) -> ClaimedJob:
@@ -87,7 +92,7 @@ def read_record(ref: JobRef, state: State, run_at_ms: int | None, flat: Sequence
         epoch=_int(get(_F["epoch"])) or 0,
         crashes=_crashes(fields),
         added_ms=_int(get(_F["added"])) or 0,
-        run_at_ms=run_at_ms,
+        run_at_ms=before_forever(run_at_ms),
         started_ms=_int(get(_F["started"])),
         finished_ms=_int(get(_F["finished"])),
         progress=get(_F["progress"]),
@@ -97,6 +102,7 @@ def read_record(ref: JobRef, state: State, run_at_ms: int | None, flat: Sequence
         worker=_text(get(_F["worker"])),
         cancelling=None if cancelling is None else cancelling.decode(),
         note=_text(note),
+        parked=_parked(get(_F["parked"])) if state is State.DELAYED else None,
         doomed=None if doomed is None else _doom(doomed.decode()),
     )
 
@@ -114,9 +120,13 @@ def _stacks(stored: bytes | None) -> tuple[str, ...]:
     if not stored:
         return ()
     try:
-        return _decode_stacks(stored)
+        return _decode_texts(stored)
     except msgspec.DecodeError:
         return ()
+
+
+def _parked(stored: bytes | None) -> tuple[str, ...] | None:
+    return None if stored is None else _decode_texts(stored)
 
 
 def _doom(reason: str) -> Failure:
@@ -174,7 +184,7 @@ def read_event(entry_id: bytes, flat: Sequence[bytes], cursor: str) -> Event | N
         tenant=_text(fields.get(b"tenant")),
         prev=_STATE_OF_KEY.get(prev, prev) if prev else None,
         name=_text(fields.get(b"name")),
-        run_at_ms=_int(fields.get(b"delay")),
+        run_at_ms=before_forever(_int(fields.get(b"delay"))),
         value=fields.get(b"returnvalue", fields.get(b"data")),
         failure=None if reason is None else read_failure(_text(reason) or "", fields.get(b"failure")),
         other_job_id=_text(fields.get(b"deduplicatedJobId")),

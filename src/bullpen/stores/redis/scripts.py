@@ -42,7 +42,7 @@ _REMOVING = (*_ENDING, "place", "remove")
 
 # Producing and working. All but `add` run on a full server too: it must be able to drain.
 ADD = Script("add", parts=("memory", *_ADDING))
-EXCHANGE = Script("exchange", parts=("memory", *_RELEASING, "settle", "take"), flags="allow-oom")
+EXCHANGE = Script("exchange", parts=("memory", *_RELEASING, "steps", "settle", "take"), flags="allow-oom")
 RENEW = Script("renew", parts=("queue", "lease"), flags="allow-oom")
 ABANDON = Script("abandon", parts=("memory", *_RELEASING), flags="allow-oom")
 RUNNABLE = Script("runnable", parts=("queue",), flags="allow-oom")
@@ -81,6 +81,12 @@ START_TICK = Script("start_tick", parts=("queue", "lease", "schedule"), flags="a
 REMOVE_SCHEDULE = Script("remove_schedule", parts=(*_REMOVING, "schedule"), flags="allow-oom")
 SCHEDULES = Script("schedules", parts=("queue", "schedule"), flags="no-writes")
 IDLE_SCHEDULES = Script("idle_schedules", parts=("queue", "schedule"), flags="no-writes")
+# Durable steps. A running job may record on a full server too: it must be able to end.
+APPEND_JOURNAL = Script("append_journal", parts=("queue", "steps"), flags="allow-oom")
+READ_JOURNAL = Script("read_journal", parts=("queue",), flags="no-writes")
+FORK_JOURNAL = Script("fork_journal", parts=("queue", "place", "steps"))
+FORGET_JOURNAL = Script("forget_journal", parts=("queue", "jobs", "place"), flags="allow-oom")
+SIGNAL = Script("signal", parts=("memory", *_LINE, "place", "steps"))
 
 # Looking.
 COUNTS = Script("counts", flags="no-writes")

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from bullpen.clock import SYSTEM_CLOCK, Clock
+from bullpen.job.entries import JournalEntry, JournalPage
 from bullpen.job.record import CrashKind, CrashLimits, JobRecord, JobRef, Lease
 from bullpen.job.schedule import Schedule, ScheduleRecord
 from bullpen.job.spec import NewJob
@@ -21,6 +22,7 @@ from bullpen.stores.base import (
     Cancellation,
     Claimed,
     Counts,
+    Delivery,
     EventPage,
     Exchanged,
     JobPage,
@@ -36,7 +38,7 @@ from bullpen.stores.base import (
     WorkerState,
 )
 from bullpen.stores.moving import Cargo, MemoryPage, Move, SavedJob
-from bullpen.stores.redis import exporting, looking, rescuing, restoring, scheduling, steering
+from bullpen.stores.redis import exporting, journaling, looking, rescuing, restoring, scheduling, steering
 from bullpen.stores.redis.address import parse_address
 from bullpen.stores.redis.asking import LeaseTerms, ask_abandon, ask_add, ask_exchange, ask_renew
 from bullpen.stores.redis.client import Client
@@ -186,6 +188,30 @@ class RedisStore:
 
     async def add_log(self, ref: JobRef, lines: Sequence[str]) -> int:
         return await steering.add_log(self._site, ref, lines)
+
+    # ── durable steps ────────────────────────────────────────────────────────────────────
+
+    async def append_journal(
+        self, ref: JobRef, entries: Sequence[JournalEntry], *, epoch: int
+    ) -> Sequence[JournalEntry]:
+        return await journaling.append(self._site, ref, entries, epoch)
+
+    async def read_journal(self, ref: JobRef, *, start: int = 0, limit: int = 1_000) -> JournalPage:
+        return await journaling.read(self._site, ref, start, limit)
+
+    async def receive(self, ref: JobRef, entry: JournalEntry, *, epoch: int) -> JournalEntry | None:
+        return await journaling.receive(self._site, ref, entry, epoch)
+
+    async def fork_journal(self, ref: JobRef, at: int, to: JobRef) -> int:
+        return await journaling.fork(self._site, ref, at, to)
+
+    async def forget_journal(self, ref: JobRef) -> None:
+        await journaling.forget(self._site, ref)
+
+    async def signal(self, ref: JobRef, name: str, payload: bytes, *, request: str) -> Delivery:
+        return await journaling.signal(self._site, ref, name, payload, request)
+
+    # ── steering a queue ─────────────────────────────────────────────────────────────────
 
     async def pause(self, queue: str) -> None:
         await steering.pause(self._site, queue)

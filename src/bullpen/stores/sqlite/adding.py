@@ -128,8 +128,9 @@ class _Batch:
         nothing: a lost release can never block a subject for ever.
         """
         row = self._tx.db.execute(
-            "SELECT owner, owner_id, until_ms, job.state FROM dedup LEFT JOIN job ON job.key = dedup.owner"
-            " WHERE dedup.queue = ? AND dedup.id = ?",
+            # A parked job is in the middle of its work, though it stands as delayed.
+            f"SELECT owner, owner_id, until_ms, iif(job.parked IS NULL, job.state, {ACTIVE})"
+            " FROM dedup LEFT JOIN job ON job.key = dedup.owner WHERE dedup.queue = ? AND dedup.id = ?",
             (queue, dedup_id),
         ).fetchone()
         if row is None:

@@ -8,7 +8,7 @@ from bullpen.job.events import Event, EventKind
 from bullpen.job.record import ClaimedJob, JobRecord, Lease
 from bullpen.job.state import State
 from bullpen.stores.base import Claimed
-from bullpen.stores.sqlite.rows import COLUMNS, record_from
+from bullpen.stores.sqlite.rows import COLUMNS, record_from, run_at_ms
 from bullpen.stores.sqlite.schema import ACTIVE, DELAYED, READY
 from bullpen.stores.sqlite.settling import expire
 from bullpen.stores.sqlite.tokens import ClaimToken, lease_token
@@ -63,7 +63,7 @@ def make_runnable(tx: Transaction, queue: int, rows: list[Row], *, prev: State) 
     place = tx.take_numbers(len(rows))
     tx.execute_rows(
         f"UPDATE job SET state = {READY}, position = fresh.column2, entered_ms = fresh.column3, due_ms = NULL,"
-        " note = NULL FROM (VALUES",
+        " note = NULL, parked = NULL FROM (VALUES",
         ") AS fresh WHERE job.key = fresh.column1",
         [(row[0], place + n, tx.now_ms) for n, row in enumerate(rows)],
     )
@@ -79,7 +79,7 @@ def _next_due_ms(tx: Transaction, queue: int) -> int | None:
         f"SELECT due_ms FROM job WHERE queue = ? AND state = {DELAYED} ORDER BY due_ms, position LIMIT 1",
         (queue,),
     ).fetchone()
-    return None if row is None else int(row[0])
+    return None if row is None else run_at_ms(row[0])
 
 
 def _take(tx: Transaction, queue: int, name: str, slots: int, claimant: Claimant) -> list[ClaimedJob]:

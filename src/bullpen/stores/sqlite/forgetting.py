@@ -59,13 +59,16 @@ def forget(tx: Transaction, keys: Iterable[int], *, remember_ids: bool) -> list[
     listed = as_list(keys)
     gone = tx.db.execute(
         "DELETE FROM job WHERE key IN (SELECT value FROM json_each(?))"
-        " RETURNING key, queue, own_id, tenant, dedup, state, priority, added_ms",
+        " RETURNING key, queue, own_id, tenant, dedup, state, priority, added_ms, has_steps",
         (listed,),
     ).fetchall()
-    for table, column in (("body", "key"), ("log", "job")):
+    tables = [("body", "key"), ("log", "job")]
+    if any(row[8] for row in gone):
+        tables += [("journal", "job"), ("mailbox", "job")]
+    for table, column in tables:
         tx.db.execute(f"DELETE FROM {table} WHERE {column} IN (SELECT value FROM json_each(?))", (listed,))
     memories: list[Row] = []
-    for _, queue, own_id, _, _, state, priority, added_ms in gone:
+    for _, queue, own_id, _, _, state, priority, added_ms, _ in gone:
         tx.count(queue, counter_of(state, priority), -1)
         if remember_ids and _is_chosen(own_id) and added_ms + ID_MEMORY_MS > tx.now_ms:
             memories.append((queue, own_id, added_ms + ID_MEMORY_MS))

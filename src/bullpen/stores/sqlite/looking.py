@@ -42,7 +42,7 @@ _TOO_LARGE = 2**63
 
 
 def job(db: sqlite3.Connection, ref: JobRef) -> JobRecord:
-    row = db.execute(f"{SELECT} WHERE job.key = ?", (_key(db, ref),)).fetchone()
+    row = db.execute(f"{SELECT} WHERE job.key = ?", (find_job(db, ref),)).fetchone()
     if row is None:
         raise _missing(ref)
     return record_from(row, ref.queue)
@@ -88,7 +88,7 @@ def _parse_page_cursor(cursor: str) -> tuple[int, int]:
 
 
 def logs(db: sqlite3.Connection, ref: JobRef, start: int, limit: int) -> LogPage:
-    key = _key(db, ref)
+    key = find_job(db, ref)
     rows = db.execute(
         "SELECT text FROM log WHERE job = ? ORDER BY line LIMIT ? OFFSET ?", (key, limit, start)
     ).fetchall()
@@ -206,7 +206,7 @@ def existing_queue(db: sqlite3.Connection, name: str) -> int:
     return int(row[0])
 
 
-def _key(db: sqlite3.Connection, ref: JobRef) -> int:
+def find_job(db: sqlite3.Connection, ref: JobRef) -> int:
     row = db.execute("SELECT id FROM queue WHERE name = ?", (ref.queue,)).fetchone()
     key = None if row is None else find_key(db, row[0], ref.id)
     if key is None:

@@ -10,13 +10,13 @@ waits, for its turn or its time, came to where it stands. Counters on `queue` ma
 Events are kept in runs: one row holds all that a commit said about a queue.
 
 A schedule's row names its newest tick, which is a job like others under the id that it has there.
+`parked` is the list of signals that a parked job waits for; `has_steps` says that there are rows of
+it in `journal` or `mailbox`, so that forgetting the many jobs without any asks neither.
 """
 
 import sqlite3
 
 from bullpen.errors import StoreCorrupt, StoreTooNew
-
-VERSION = 2
 
 READY, DELAYED, ACTIVE, WAITING_CHILDREN, COMPLETED, FAILED = range(6)
 
@@ -164,8 +164,31 @@ CREATE TABLE schedule(
 CREATE INDEX schedule_last ON schedule(queue, last_ms) WHERE paused = 0 AND ended = 0;
 """
 
-MIGRATIONS: tuple[str, ...] = (_VERSION_1, _SCHEDULES)
+_STEPS = """
+ALTER TABLE job ADD COLUMN parked TEXT;
+ALTER TABLE job ADD COLUMN has_steps INTEGER NOT NULL DEFAULT 0;
+
+CREATE TABLE journal(
+  job INTEGER NOT NULL,
+  place INTEGER NOT NULL,
+  is_done INTEGER NOT NULL,
+  head BLOB NOT NULL,
+  value BLOB,
+  PRIMARY KEY(job, place)
+);
+
+CREATE TABLE mailbox(
+  number INTEGER PRIMARY KEY,
+  job INTEGER NOT NULL,
+  name TEXT NOT NULL,
+  payload BLOB NOT NULL
+);
+CREATE INDEX mailbox_job ON mailbox(job, number);
+"""
+
+MIGRATIONS: tuple[str, ...] = (_VERSION_1, _SCHEDULES, _STEPS)
 """The script at index n brings a file from version n to n + 1."""
+VERSION = len(MIGRATIONS)
 
 
 def check_version(db: sqlite3.Connection, path: str) -> int:

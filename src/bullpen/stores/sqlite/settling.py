@@ -9,11 +9,12 @@ from bullpen.job.events import Event, EventKind
 from bullpen.job.record import CrashKind, CrashLimits, Failure, FailureKind, JobRef, stalls_in
 from bullpen.job.spec import JobSpec, Keep
 from bullpen.job.state import State
-from bullpen.job.verdicts import Cancelled, Completed, Failed, Postponed, Released, Retry, Settlement
-from bullpen.stores.base import SettleOutcome
+from bullpen.job.verdicts import Cancelled, Completed, Failed, Parked, Postponed, Released, Retry, Settlement
+from bullpen.stores.base import FOREVER_MS, SettleOutcome
+from bullpen.stores.sqlite import mailbox
 from bullpen.stores.sqlite.adding import add, release_dedup
 from bullpen.stores.sqlite.forgetting import keep_of, retain
-from bullpen.stores.sqlite.rows import decode_crashes, decode_spec, decode_stacks, encode, state_of
+from bullpen.stores.sqlite.rows import decode_crashes, decode_spec, decode_stacks, encode, run_at_ms, state_of
 from bullpen.stores.sqlite.schema import ACTIVE, COMPLETED, DELAYED, FAILED, READY
 from bullpen.stores.sqlite.tokens import key_and_token
 from bullpen.stores.sqlite.transaction import Row, Transaction, counter_of
@@ -136,7 +137,7 @@ def _settle_one(tx: Transaction, settlement: Settlement) -> SettleOutcome:
     if job is None:
         return SettleOutcome.LEASE_LOST
     match settlement.verdict:
-        case Retry() | Postponed() if job.cancelling is not None:
+        case Retry() | Postponed() | Parked() if job.cancelling is not None:
             _end_as_asked(tx, job, job.cancelling)
         case Completed():
             raise AssertionError("completions are carried out together, by `settle`")
@@ -148,6 +149,8 @@ def _settle_one(tx: Transaction, settlement: Settlement) -> SettleOutcome:
             finish_failed(tx, job, cancelled(reason), attempts=1)
         case Postponed(delay_ms, note):
             _delay(tx, job, delay_ms, note=note, attempts=0)
+        case Parked(until_ms, signals, note):
+            _park(tx, job, until_ms, signals, note)
         case Released(crash, limits):
             release(tx, job, crash, limits)
         case unknown:
@@ -205,6 +208,16 @@ def _to_line(tx: Transaction, job: Held, *, head: bool, attempts: int) -> None:
     tx.now_runnable(job.queue)
 
 
+def _park(tx: Transaction, job: Held, until_ms: int | None, signals: Sequence[str], note: str) -> None:
+    """Until its time or a signal; one that is in the mailbox already came before the job could park."""
+    due_ms = FOREVER_MS if until_ms is None else until_ms
+    if due_ms <= tx.now_ms or mailbox.has_any(tx, job.key, signals):
+        _to_line(tx, job, head=False, attempts=0)
+        return
+    _delay(tx, job, due_ms - tx.now_ms, note=note, attempts=0)
+    tx.db.execute("UPDATE job SET parked = ? WHERE key = ?", (encode(signals), job.key))
+
+
 def _delay(tx: Transaction, job: Held, delay_ms: int, *, note: str, attempts: int) -> None:
     due_ms = tx.now_ms + delay_ms
     tx.db.execute(
@@ -215,7 +228,7 @@ def _delay(tx: Transaction, job: Held, delay_ms: int, *, note: str, attempts: in
     _moved(tx, job, DELAYED)
     tx.tell(
         job.queue,
-        Event(EventKind.DELAYED, job.id, tx.now_ms, job.tenant, prev=State.ACTIVE, run_at_ms=due_ms),
+        Event(EventKind.DELAYED, job.id, tx.now_ms, job.tenant, prev=State.ACTIVE, run_at_ms=run_at_ms(due_ms)),
     )
     tx.now_runnable(job.queue)
 
@@ -225,7 +238,8 @@ def finish_failed(tx: Transaction, job: Held, failure: Failure, *, attempts: int
     _note_failure(tx, job, failure)
     tx.db.execute(
         f"UPDATE job SET state = {FAILED}, finished_ms = ?, attempts_made = attempts_made + ?, due_ms = NULL,"
-        " start_by_ms = NULL, token = NULL, lease_until_ms = NULL, cancelling = NULL, note = NULL WHERE key = ?",
+        " start_by_ms = NULL, token = NULL, lease_until_ms = NULL, cancelling = NULL, note = NULL, parked = NULL"
+        " WHERE key = ?",
         (tx.now_ms, attempts, job.key),
     )
     _moved(tx, job, FAILED)

@@ -107,7 +107,7 @@ def remove(tx: Transaction, ref: JobRef) -> None:
 
 
 def _forget_and_tell(tx: Transaction, keys: Sequence[int], *, remember_ids: bool) -> None:
-    for key, queue, own_id, tenant, dedup, state, priority, _ in forget(tx, keys, remember_ids=remember_ids):
+    for key, queue, own_id, tenant, dedup, state, priority, *_ in forget(tx, keys, remember_ids=remember_ids):
         prev = state_of(state, priority)
         tx.tell(queue, Event(EventKind.REMOVED, own_id or str(key), tx.now_ms, tenant, prev=prev))
         if dedup is not None and state not in (COMPLETED, FAILED):

@@ -7,7 +7,7 @@ from typing import TypeVar, cast
 
 from bullpen.clock import SYSTEM_CLOCK, Clock
 from bullpen.errors import StoreNotOpen
-from bullpen.job.events import Event, EventKind
+from bullpen.job.entries import JournalEntry, JournalPage
 from bullpen.job.record import CrashKind, CrashLimits, JobRecord, JobRef, Lease
 from bullpen.job.schedule import Schedule, ScheduleRecord, tick_of
 from bullpen.job.spec import NewJob
@@ -18,6 +18,7 @@ from bullpen.stores.base import (
     Cancellation,
     Claimed,
     Counts,
+    Delivery,
     EventPage,
     Exchanged,
     JobPage,
@@ -36,17 +37,18 @@ from bullpen.stores.sqlite import (
     adding,
     claiming,
     exporting,
+    journaling,
     leasing,
     looking,
     rescuing,
     restoring,
     scheduling,
-    settling,
     steering,
 )
 from bullpen.stores.sqlite.connection import Sync
+from bullpen.stores.sqlite.exchanging import exchange
 from bullpen.stores.sqlite.file import SharedFile, Waiter, acquire, release
-from bullpen.stores.sqlite.requests import answer_add, answer_exchange
+from bullpen.stores.sqlite.requests import answer_add, answer_exchange, answer_signal
 from bullpen.stores.sqlite.transaction import News, Transaction
 
 T = TypeVar("T")
@@ -122,15 +124,10 @@ class SqliteStore:
         token = file.next_claim()
         claimant = claiming.Claimant(worker, lease_ms, token)
 
-        def exchange(tx: Transaction, *, may_claim: bool) -> Exchanged:
-            tx.failed.clear()
-            settled = settling.settle(tx, settlements) if settlements else []
-            claimed = claiming.claim(tx, wants, claimant) if wants and may_claim else Claimed()
-            _tell_if_drained(tx, settlements, settled, claimed)
-            return Exchanged(tuple(settled), claimed, tuple(tx.failed))
-
         answer = await self._write(
-            lambda tx: answer_exchange(tx, request, lease_ms, token.text, lambda may: exchange(tx, may_claim=may))
+            lambda tx: answer_exchange(
+                tx, request, lease_ms, token.text, lambda may: exchange(tx, settlements, wants if may else {}, claimant)
+            )
         )
         file.presence.mark_received(token.number)
         return answer
@@ -235,6 +232,32 @@ class SqliteStore:
     async def add_log(self, ref: JobRef, lines: Sequence[str]) -> int:
         return await self._write(lambda tx: steering.log(tx, ref, lines))
 
+    # ── durable steps ────────────────────────────────────────────────────────────────────
+
+    async def append_journal(
+        self, ref: JobRef, entries: Sequence[JournalEntry], *, epoch: int
+    ) -> Sequence[JournalEntry]:
+        return await self._write(lambda tx: journaling.append(tx, ref, entries, epoch))
+
+    async def read_journal(self, ref: JobRef, *, start: int = 0, limit: int = 1_000) -> JournalPage:
+        return await self._file.read(lambda db: journaling.read(db, ref, start, limit))
+
+    async def receive(self, ref: JobRef, entry: JournalEntry, *, epoch: int) -> JournalEntry | None:
+        return await self._write(lambda tx: journaling.receive(tx, ref, entry, epoch))
+
+    async def fork_journal(self, ref: JobRef, at: int, to: JobRef) -> int:
+        return await self._write(lambda tx: journaling.fork(tx, ref, at, to))
+
+    async def forget_journal(self, ref: JobRef) -> None:
+        await self._write(lambda tx: journaling.forget(tx, ref))
+
+    async def signal(self, ref: JobRef, name: str, payload: bytes, *, request: str) -> Delivery:
+        return await self._write(
+            lambda tx: answer_signal(tx, request, lambda: journaling.signal(tx, ref, name, payload))
+        )
+
+    # ── steering a queue ─────────────────────────────────────────────────────────────────
+
     async def pause(self, queue: str) -> None:
         await self._write(lambda tx: steering.pause(tx, queue))
 
@@ -336,16 +359,3 @@ class SqliteStore:
 
     async def restore(self, queue: str, cargo: Cargo, *, run: str) -> int:
         return await self._write(lambda tx: restoring.restore(tx, queue, cargo, run))
-
-
-def _tell_if_drained(
-    tx: Transaction, settlements: Sequence[Settlement], outcomes: Sequence[SettleOutcome], claimed: Claimed
-) -> None:
-    """Say so when the last job of a queue was settled and nothing more is to run."""
-    busy = {job.lease.ref.queue for job in claimed.jobs}
-    done = zip(settlements, outcomes, strict=True)
-    settled = {settlement.lease.ref.queue for settlement, outcome in done if outcome == SettleOutcome.SETTLED}
-    for name in settled - busy:
-        queue = tx.queue_number_if_known(name)
-        if queue and not any(tx.counters(queue, "waiting", "prioritized", "delayed", "active")):
-            tx.tell(queue, Event(EventKind.DRAINED, at_ms=tx.now_ms))

@@ -10,8 +10,10 @@ its jobs must be what the model has: every job is in exactly one place.
                    ├─ rescuing ──────────────────────┤
                    ├─ steering ──────────────────────┤
                    └─ scheduling ────────────────────┘
+                   └─ journaling ────────────────────┘
 """
 
+from bullpen.testing.machine.journaling import Journaling
 from bullpen.testing.machine.requesting import Requesting
 from bullpen.testing.machine.rescuing import Rescuing
 from bullpen.testing.machine.scheduling import Scheduling
@@ -21,7 +23,7 @@ from bullpen.testing.machine.walk import Place
 __all__ = ["Place", "StoreMachine", "store_machine"]
 
 
-class StoreMachine(Requesting, Rescuing, Steering, Scheduling):
+class StoreMachine(Requesting, Rescuing, Steering, Scheduling, Journaling):
     """All rules, on one walk."""
 
 

@@ -72,6 +72,8 @@ class Checks(Walk):
                 assert self._run(self._store.job(record.ref)) == record
                 lines = self._run(self._store.logs(record.ref)).total
                 assert lines == self._model.jobs[record.ref].log_lines
+                journal = self._run(self._store.read_journal(record.ref)).entries
+                assert list(journal) == [entry for _, entry in sorted(self._model.jobs[record.ref].journal.items())]
         for ref in {lease.ref for lease in self._leases} - self._model.jobs.keys():
             assert self._run(or_refusal(self._store.job(ref))) is JobMissing
 

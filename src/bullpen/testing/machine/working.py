@@ -115,8 +115,7 @@ class Working(Adding):
         """For leases that are held, more often than for any that ever was given."""
         if not self._leases:
             return []
-        held = [lease for lease in self._leases if self._model.held(lease) is not None]
-        leases = st.sampled_from([*held[::-1] * 3, *self._leases])
+        leases = st.sampled_from(self._running_first())
         settlements = [Settlement(data.draw(leases, "lease"), verdict) for verdict in verdicts]
         for n, (lease, verdict) in enumerate((each.lease, each.verdict) for each in settlements):
             if isinstance(verdict, Completed):

@@ -41,7 +41,7 @@ for _, state in ipairs({ "completed", "failed" }) do
 end
 redis.call("DEL", schedulers, queue.meta, queue.counter, queue.priority_counter, queue.marker,
   queue.stalled, queue.base .. KEY.stalled_check, queue.limiter, queue.remembered_ids, queue.start_by,
-  queue.move, queue.arrivals)
+  queue.move, queue.arrivals, queue.with_steps)
 -- The numbers of the log outlive it for a while: by them its readers see whether they missed anything.
 redis.call("XTRIM", queue.events, "MAXLEN", 0)
 redis.call("PEXPIRE", queue.events, LOG_MEMORY_MS)

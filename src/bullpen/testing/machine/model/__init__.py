@@ -8,9 +8,11 @@ millisecond.
     jobs ─ adding ─ ending ─┬─ working ─ rescuing ─┬─ Model
                             ├─ steering ───────────┤
                             └─ scheduling ─────────┘
+                            └─ journaling ─────────┘
 """
 
 from bullpen.testing.machine.model.jobs import ModelJob
+from bullpen.testing.machine.model.journaling import Journaling
 from bullpen.testing.machine.model.rescuing import Rescuing
 from bullpen.testing.machine.model.scheduling import Scheduling
 from bullpen.testing.machine.model.steering import Steering
@@ -18,5 +20,5 @@ from bullpen.testing.machine.model.steering import Steering
 __all__ = ["Model", "ModelJob"]
 
 
-class Model(Rescuing, Steering, Scheduling):
+class Model(Rescuing, Steering, Scheduling, Journaling):
     """All that can be asked of it."""

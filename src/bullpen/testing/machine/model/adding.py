@@ -43,6 +43,8 @@ class Adding(Jobs):
         if dedup.extend:
             subject.until_ms = until_ms
         state = owner.state if self.jobs.get(owner.ref) is owner else None
+        if state == State.DELAYED and owner.record.parked is not None:
+            state = State.ACTIVE  # it is in the middle of its work
         if dedup.replace and state == State.DELAYED:
             self._forget([owner], remember_ids=True)
             subject.owner = self._create(ref, new)

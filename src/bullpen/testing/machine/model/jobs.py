@@ -8,12 +8,13 @@ import msgspec
 
 from bullpen.clock import Clock
 from bullpen.errors import JobMissing, QueueMissing, WrongState
+from bullpen.job.entries import JournalEntry
 from bullpen.job.names import is_generated_id
 from bullpen.job.record import JobRecord, JobRef, Lease
 from bullpen.job.schedule import Schedule
 from bullpen.job.spec import NewJob
 from bullpen.job.state import FINISHED, READY, State
-from bullpen.stores.base import ID_MEMORY_MS, Counts
+from bullpen.stores.base import FOREVER_MS, ID_MEMORY_MS, Counts
 
 
 @dataclasses.dataclass(eq=False)
@@ -31,6 +32,8 @@ class ModelJob:
     process: int = 0
     """Which process claimed it last."""
     log_lines: int = 0
+    journal: dict[int, JournalEntry] = dataclasses.field(default_factory=dict)
+    mailbox: list[tuple[str, bytes]] = dataclasses.field(default_factory=list)
 
     @property
     def ref(self) -> JobRef:
@@ -133,7 +136,7 @@ class Jobs:
     # ── moving ───────────────────────────────────────────────────────────────────────────
 
     def _move(self, job: ModelJob, state: State, **fields: Any) -> None:
-        job.change(**{"state": state, "cancelling": None, "note": None, "run_at_ms": None, **fields})
+        job.change(**{"state": state, "cancelling": None, "note": None, "parked": None, "run_at_ms": None, **fields})
         job.lease = None
         job.since_ms = self.now_ms
 
@@ -163,8 +166,8 @@ def ready_state(priority: int) -> State:
 
 
 def due_ms(job: ModelJob) -> int:
-    assert job.record.run_at_ms is not None
-    return job.record.run_at_ms
+    """What only a signal wakes stands behind all others."""
+    return FOREVER_MS if job.record.run_at_ms is None else job.record.run_at_ms
 
 
 def _order(job: ModelJob) -> tuple[int, int]:

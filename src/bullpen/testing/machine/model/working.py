@@ -5,7 +5,7 @@ from typing import assert_never
 
 from bullpen.job.record import CrashKind, Failure, FailureKind, Lease
 from bullpen.job.state import READY, State
-from bullpen.job.verdicts import Cancelled, Completed, Failed, Postponed, Released, Retry, Settlement, Verdict
+from bullpen.job.verdicts import Cancelled, Completed, Failed, Parked, Postponed, Released, Retry, Settlement, Verdict
 from bullpen.stores.base import Renewal, SettleOutcome
 from bullpen.testing.machine.model.ending import Ending
 from bullpen.testing.machine.model.jobs import ModelJob, due_ms
@@ -20,7 +20,7 @@ class Working(Ending):
             for job in self.line(queue, State.DELAYED):
                 if due_ms(job) <= self.now_ms:
                     self._to_line(job)
-            due += [due_ms(job) for job in self.line(queue, State.DELAYED)]
+            due += [at for job in self.line(queue, State.DELAYED) if (at := job.record.run_at_ms) is not None]
             if queue not in self.paused:
                 taken += self._take(queue, slots, worker, lease_ms)
         return taken, min(due, default=None)
@@ -52,10 +52,10 @@ class Working(Ending):
     def _carry_out(self, job: ModelJob, verdict: Verdict) -> None:
         if isinstance(verdict, Released) and verdict.crash is not None:
             self._count_crash(job, verdict.crash)
-        if isinstance(verdict, Retry | Postponed | Released) and job.record.cancelling is not None:
+        if isinstance(verdict, Retry | Postponed | Parked | Released) and job.record.cancelling is not None:
             self._fail(job, Failure(job.record.cancelling, FailureKind.CANCELLED))
             return
-        if not isinstance(verdict, Postponed | Released):
+        if not isinstance(verdict, Postponed | Parked | Released):
             job.change(attempts_made=job.record.attempts_made + 1)
         match verdict:
             case Completed(result, then):
@@ -73,10 +73,19 @@ class Working(Ending):
                 self._fail(job, Failure(reason, FailureKind.CANCELLED))
             case Postponed(delay_ms, note):
                 self._delay(job, delay_ms, note)
+            case Parked(until_ms, signals, note):
+                self._park(job, until_ms, signals, note)
             case Released():
                 self._to_line(job, head=True)
             case unknown:
                 assert_never(unknown)
+
+    def _park(self, job: ModelJob, until_ms: int | None, signals: Sequence[str], note: str) -> None:
+        if (until_ms is not None and until_ms <= self.now_ms) or any(name in signals for name, _ in job.mailbox):
+            self._to_line(job)
+            return
+        self._delay(job, 0, note)
+        job.change(run_at_ms=until_ms, parked=tuple(signals))
 
     def _count_crash(self, job: ModelJob, kind: CrashKind) -> None:
         job.change(crashes={**job.record.crashes, kind: job.record.crashes.get(kind, 0) + 1})

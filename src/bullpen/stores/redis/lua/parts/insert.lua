@@ -22,6 +22,11 @@ local function own_subject(subject_key, id, ttl)
   end
 end
 
+-- Such a job is in the middle of its work, though it stands as delayed.
+local function is_parked(queue, id)
+  return redis.call("HEXISTS", queue.base .. id, FIELD.parked) == 1 and redis.call("ZSCORE", queue.delayed, id) ~= false
+end
+
 local function replace_delayed(queue, job, id, owner, subject_key, now)
   local dedup = job.dedup
   local tenant = redis.call("HGET", queue.base .. owner, FIELD.tenant) or nil
@@ -54,13 +59,15 @@ local function deduplicate(queue, job, id, now)
     return nil, "added"
   end
   if dedup.replace then
-    if redis.call("ZREM", queue.delayed, owner) == 0 then return owner, "deduplicated" end
+    if is_parked(queue, owner) or redis.call("ZREM", queue.delayed, owner) == 0 then
+      return owner, "deduplicated"
+    end
     replace_delayed(queue, job, id, owner, subject_key, now)
     return nil, "replaced"
   end
   local outcome = "deduplicated"
   if dedup.keep_last then
-    if redis.call("LPOS", queue.active, owner) then
+    if is_parked(queue, owner) or redis.call("LPOS", queue.active, owner) then
       keep_for_later(queue, job, id)
       outcome = "kept-last"
     end

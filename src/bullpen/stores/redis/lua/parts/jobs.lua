@@ -51,8 +51,15 @@ local function remember_id(queue, id, now)
   redis.call("ZADD", queue.remembered_ids, added + ID_MEMORY_MS, id)
 end
 
+-- What durable steps left: the journal, the mailbox, and that there are any.
+local function delete_steps(queue, id)
+  redis.call("ZREM", queue.with_steps, id)
+  redis.call("DEL", queue.journal .. id, queue.mailbox .. id)
+end
+
 local function delete_record(queue, id)
   local job_key = queue.base .. id
+  delete_steps(queue, id)
   redis.call("DEL", job_key, job_key .. KEY.logs, job_key .. KEY.dependencies,
     job_key .. KEY.processed_children, job_key .. KEY.failed_children, job_key .. KEY.unsuccessful_children)
 end

@@ -29,6 +29,9 @@ local function open_queue(base, own)
     start_by = own .. KEY.start_by,
     move = own .. KEY.move,
     arrivals = own .. KEY.arrivals,
+    journal = own .. KEY.journal, -- before a job's id
+    mailbox = own .. KEY.mailbox, -- the same
+    with_steps = own .. KEY.with_steps,
     meta = base .. KEY.meta,
     counter = base .. KEY.counter,
     wait = base .. KEY.wait,

@@ -1,7 +1,7 @@
 --[[ Retrying by hand: a finished job goes back into its line, with fresh attempts. ]]
 
 local function is_ours_of_an_attempt(field)
-  return field == FIELD.failure or field == FIELD.start_by or field == FIELD.note
+  return field == FIELD.failure or field == FIELD.start_by or field == FIELD.note or field == FIELD.parked
     or string.sub(field, 1, #FIELD.crash) == FIELD.crash
 end
 

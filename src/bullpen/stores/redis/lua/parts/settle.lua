@@ -43,6 +43,20 @@ function carry_out.postponed(queue, id, job, settlement, now)
   delay_job(queue, id, job, settlement.delay, now)
 end
 
+-- A signal that is in the mailbox already came before the job could park.
+function carry_out.parked(queue, id, job, settlement, now)
+  local due, job_key = settlement.due, queue.base .. id
+  if due <= now or find_signal(queue, id, settlement.signals) then
+    redis.call("HSET", job_key, FIELD.delay, 0, FIELD.entered, now)
+    put_in_line(queue, id, job.priority, "end")
+    emit(queue, job.tenant, "waiting", "jobId", id, "prev", "active")
+    return
+  end
+  redis.call("HSET", job_key, FIELD.delay, due - now, FIELD.note, settlement.note, FIELD.entered, now,
+    FIELD.parked, settlement.parked)
+  delay_job(queue, id, job, due - now, now)
+end
+
 function carry_out.released(queue, id, job, settlement, now)
   release(queue, id, job, settlement.crash, settlement.limits, now)
 end
@@ -65,7 +79,7 @@ local function settle_one(queues, settlement, lock, now)
   local job = read_job(queue, id)
   if job.epoch == 0 or not leave_active(queue, id) then return "lease-lost" end
   local verdict = settlement.verdict
-  if job.cancelling and (verdict == "retry" or verdict == "postponed") then
+  if job.cancelling and (verdict == "retry" or verdict == "postponed" or verdict == "parked") then
     end_as_asked(queue, id, job, now)
   else
     carry_out[verdict](queue, id, job, settlement, now, queues)

@@ -69,7 +69,7 @@ local function activate(queue, id, lease, now)
   local job_key = queue.base .. id
   local fields = redis.call("HGETALL", job_key)
   local count = #fields
-  local epoch, tenant, is_doomed, needs_check = 1, nil, false, count == 0
+  local epoch, tenant, is_doomed, is_parked, needs_check = 1, nil, false, false, count == 0
   for i = 1, count, 2 do
     local name = fields[i]
     if name == FIELD.epoch then
@@ -78,6 +78,8 @@ local function activate(queue, id, lease, now)
       tenant = fields[i + 1]
     elseif name == FIELD.doomed then
       is_doomed = true
+    elseif name == FIELD.parked then
+      is_parked = true
     elseif name == FIELD.start_by or name == FIELD.cancelling then
       needs_check = true
     end
@@ -87,6 +89,7 @@ local function activate(queue, id, lease, now)
   local token = lease_token(lease.token, lease.given)
   redis.call("SET", job_key .. KEY.lock, token, "PX", text(lease.ms))
   redis.call("HSET", job_key, FIELD.started, text(now), FIELD.epoch, text(epoch), FIELD.worker, lease.worker)
+  if is_parked then redis.call("HDEL", job_key, FIELD.parked) end
   emit(queue, tenant, "active", "jobId", id, "prev", "waiting")
   return { queue.base, id, token, epoch, fields }, is_doomed
 end
