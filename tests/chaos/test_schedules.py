@@ -1,5 +1,7 @@
 """Four workers, a tick each second, one worker killed each second: no tick added twice, no long gap.
 
+The next one is killed once all four are at work again.
+
 Twelve seconds here, two minutes by `make soak`.
 """
 
@@ -16,6 +18,7 @@ import pytest
 
 from bullpen import FROM_START, EventKind, Queue, Store
 from bullpen.job.schedule import tick_of
+from bullpen.stores.base import WorkerState
 from bullpen.upkeep.advancer import LOOK_S
 from tests.chaos.ticking import QUEUE, open_store
 from tests.support.redis_harness import fresh_prefix
@@ -29,12 +32,14 @@ RECOVERY_S = 5
 _WORKERS = 4
 _KILL_EVERY_S = 1.0
 _TICK_MS = 1_000
+_AT_WORK = (WorkerState.READY, WorkerState.PROCESSING)
 
 
 class Fleet:
     """Workers as processes; whoever is killed is replaced at once."""
 
-    def __init__(self, address: str, prefix: str) -> None:
+    def __init__(self, store: Store, address: str, prefix: str) -> None:
+        self._store = store
         self._command = (sys.executable, "-m", "tests.chaos.ticking", address, prefix)
         self._living: list[asyncio.subprocess.Process] = []
         self.kills = 0
@@ -48,6 +53,11 @@ class Fleet:
         assert await process.wait() == -signal.SIGKILL
         self.kills += 1
         await self.start_one()
+
+    async def all_work(self) -> bool:
+        """Whether those that were started last are at work by now."""
+        at_work = {info.pid for info in await self._store.workers() if info.state in _AT_WORK}
+        return {process.pid for process in self._living} <= at_work
 
     async def end(self) -> None:
         for process in self._living:
@@ -70,7 +80,7 @@ async def chaos(place: tuple[str, str], seconds: float) -> str:
     store = open_store(*place)
     await store.open()
     queue = Queue(store, QUEUE)
-    fleet = Fleet(*place)
+    fleet = Fleet(store, *place)
     for _ in range(_WORKERS):
         await fleet.start_one()
     await queue.schedules.upsert("each-second", "tick", every=1)
@@ -80,6 +90,8 @@ async def chaos(place: tuple[str, str], seconds: float) -> str:
     end = loop.time() + seconds
     while loop.time() < end:
         await asyncio.sleep(_KILL_EVERY_S)  # the beat of the kills
+        # On a machine that takes longer to start a process than we to kill one, nobody would be left to recover.
+        await until(fleet.all_work, bool, limit_s=60)
         await fleet.kill_one()
     record = await queue.schedules.pause("each-second")
     await until(queue.counts, lambda counts: counts.unfinished == 0, limit_s=120)
