@@ -30,12 +30,15 @@ FEATURES = (
     "retry of failed", "retry of completed", "remove", "update data", "change delay", "change priority", "drain",
     "clean", "obliterate", "limit of active jobs", "limit of the rate", "stalled: taken back",
     "stalled: over the limit", "stalled: a living worker keeps its job", "events", "await the result",
-    "workers listed", "getters and counts equal",
+    "workers listed", "getters and counts equal", "schedule: make and list", "schedule: tick", "schedule: limit",
+    "schedule: change", "schedule: pause", "schedule: remove", "durable steps: parked jobs",
 )  # fmt: skip
 """In the order in which a reader looks for them."""
 
 ONE_WAY = {
     ("workers listed", "peer → Bullpen"): "Bullpen lists its own workers only",
+    ("durable steps: parked jobs", "peer → Bullpen"): "BullMQ has none",
+    ("schedule: pause", "peer → Bullpen"): "BullMQ cannot pause one",
     ("limit of active jobs", "Bullpen → peer"): "Bullpen obeys the setting, and has no verb that makes it",
     ("limit of the rate", "Bullpen → peer"): "Bullpen obeys the setting, and has no verb that makes it",
 }
@@ -63,8 +66,8 @@ major for that. Bullpen goes along with whichever last opened the queue. One hol
 with jobs in it before BullMQ 5.x ever opened it must be resumed by Bullpen, since a resume by 5.x could drop jobs.
 - Once one of BullMQ's workers has taken back a job with a priority from a dead worker, the job waits in the line of \
 those without one: BullMQ's rule, which Bullpen's workers go along with. What Bullpen takes back keeps its priority.
-- Leave queues with BullMQ's flows or job schedulers to BullMQ's workers. Bullpen's run such jobs as any other: a \
-parent whose child they ran waits for ever, and a scheduler whose job they ran stops.
+- Leave queues with BullMQ's flows to BullMQ's workers. Bullpen's run such jobs as any other: a parent whose child \
+they ran waits for ever.
 """
 
 CELLS = """\

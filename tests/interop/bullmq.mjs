@@ -153,6 +153,11 @@ const verbs = {
   clean: (at, { queue, grace, limit, state }) => at.queue(queue).clean(grace, limit, state),
   obliterate: (at, { queue, force }) => at.queue(queue).obliterate({ force }),
 
+  upsertScheduler: async (at, { queue, id, repeat, name, data, opts }) =>
+    (await at.queue(queue).upsertJobScheduler(id, repeat, { name, data, opts })).id,
+  schedulers: (at, { queue }) => at.queue(queue).getJobSchedulers(0, -1, true),
+  removeScheduler: (at, { queue, id }) => at.queue(queue).removeJobScheduler(id),
+
   promote: async (at, asked) => (await at.job(asked)).promote(),
   retry: async (at, asked) => (await at.job(asked)).retry(asked.state),
   remove: async (at, asked) => (await at.job(asked)).remove(),

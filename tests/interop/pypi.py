@@ -147,6 +147,15 @@ async def _change_priority(at: Place, asked: Asked) -> None:
     await (await at.job(asked)).changePriority({"priority": asked["priority"]})
 
 
+async def _upsert_scheduler(at: Place, asked: Asked) -> Any:
+    wanted = (asked["id"], asked["repeat"], asked["name"], asked["data"], asked["opts"])
+    return (await at.queue(asked["queue"]).upsertJobScheduler(*wanted)).id
+
+
+async def _schedulers(at: Place, asked: Asked) -> Any:
+    return await at.queue(asked["queue"]).getJobSchedulers(0, -1, True)
+
+
 async def _has(_: Place, asked: Asked) -> bool:
     owner, _dot, method = asked["path"].partition(".")
     return callable(getattr(getattr(bullmq, owner, None), method, None))
@@ -187,6 +196,9 @@ VERBS: dict[str, Callable[[Place, Asked], Awaitable[Any]]] = {
     "drain": _of_queue("drain", "delayed"),
     "clean": _of_queue("clean", "grace", "limit", "state"),
     "obliterate": _of_queue("obliterate", "force"),
+    "upsertScheduler": _upsert_scheduler,
+    "schedulers": _schedulers,
+    "removeScheduler": _of_queue("removeJobScheduler", "id"),
     "promote": _of_job("promote"),
     "retry": _of_job("retry", "state"),
     "remove": _of_job("remove"),
