@@ -64,7 +64,7 @@ local function end_late(queue)
   end
 end
 
--- Of jobs that BullMQ removed. A portion at a time, and each job about once in that time.
+-- Of jobs that BullMQ removed. A portion at a time, and each job at most once in that time.
 local function sweep_steps(queue)
   local known = redis.call("ZRANGEBYSCORE", queue.with_steps, "-inf", asked.now - SWEEP_EVERY_MS,
     "LIMIT", 0, SWEEP_AT_ONCE)
