@@ -20,10 +20,10 @@ PAGE = ROOT / "docs" / "explanation" / "promises.md"
 FAMILIES = (
     "opening", "adding", "identifying", "deduplicating", "ordering", "claiming", "settling", "retaining",
     "exchanging", "requesting", "renewing", "abandoning", "rescuing", "waiting", "cancelling", "retrying",
-    "steering", "removing", "noting", "pausing", "looking", "events", "workers",
+    "flows", "policies", "children", "steering", "removing", "noting", "pausing", "looking", "events", "workers",
 )  # fmt: skip
 """The modules of the kit in the order in which a reader meets the verbs."""
-NOT_FAMILIES = frozenset({"__init__", "moves"})
+NOT_FAMILIES = frozenset({"__init__", "moves", "kin"})
 
 INTRO = """\
 # What a store promises

@@ -6,7 +6,8 @@
     │   ├── BadData         ├── PayloadTooLarge └── BadHandler
     ├── JobError            about one job or queue
     │   ├── JobMissing      ├── QueueMissing   ├── WrongState
-    │   ├── JobFailed       ├── ResultTimeout  └── CodecMissing
+    │   ├── JobFailed       ├── ResultTimeout  ├── CodecMissing
+    │   └── LeaseLost
     ├── StoreError          about the place where jobs are kept
     │   ├── StoreUnavailable (try again)        ├── StoreFull (make room, try again)
     │   ├── StoreReadOnly   ├── StoreCorrupt   ├── StoreTooNew
@@ -114,6 +115,12 @@ class CodecMissing(JobError):
     """The payload was written with a codec that this process was not given."""
 
     code = "codec-missing"
+
+
+class LeaseLost(JobError):
+    """Another worker holds this job now, or it is gone; nothing was changed."""
+
+    code = "lease-lost"
 
 
 class StoreError(BullpenError):

@@ -98,6 +98,9 @@ class RedisHarness:
             assert places[queue] == Counter(jobs[queue]), f"jobs and places of {queue}"
             active = set(self._members(f"{self.prefix}:{queue}:active", "active"))
             assert locks[queue] <= active, f"locks without active jobs in {queue}"
+            for parent in self._members(f"{self.prefix}:{queue}:waiting-children", "waiting-children"):
+                pending = self._at_once.smembers(f"{self.prefix}:{queue}:{parent}:dependencies")
+                assert pending, f"{parent} of {queue} waits for nobody"
 
     def _members(self, key: str, place: str) -> list[str]:
         found = self._at_once.lrange(key, 0, -1) if place in _LISTS else self._at_once.zrange(key, 0, -1)

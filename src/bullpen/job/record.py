@@ -28,6 +28,7 @@ class FailureKind(StrEnum):
     STALLED = "stalled"
     CANCELLED = "cancelled"
     EXPIRED = "expired"
+    CHILD_FAILED = "child-failed"
 
 
 class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -113,6 +114,8 @@ class JobRecord(msgspec.Struct, frozen=True):
     """Why the job is delayed, where its worker said so."""
     doomed: Failure | None = None
     """Set when the store already knows that the job must fail: a claimant fails it without running it."""
+    parent: JobRef | None = None
+    """The job that waits for this one, or did."""
 
     @property
     def queue(self) -> str:

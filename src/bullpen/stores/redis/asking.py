@@ -11,9 +11,10 @@ import msgspec
 from bullpen.errors import BadData
 from bullpen.job.record import CrashKind, CrashLimits, Failure, FailureKind, JobRef, Lease
 from bullpen.job.spec import NewJob
-from bullpen.job.verdicts import Cancelled, Completed, Failed, Postponed, Released, Retry, Settlement
+from bullpen.job.trees import flatten
+from bullpen.job.verdicts import AwaitChildren, Cancelled, Completed, Failed, Postponed, Released, Retry, Settlement
 from bullpen.stores.base import REQUEST_MEMORY_MS
-from bullpen.stores.redis.codec import encode_options
+from bullpen.stores.redis.codec import encode_options, flag_of
 from bullpen.stores.redis.keys import Keys
 
 Message = dict[str, Any]
@@ -59,6 +60,10 @@ class Batch:
         }
         if job.id is not None:
             message["id"] = job.id
+        if job.children:
+            message["has_children"] = True
+        if spec.on_failure is not None:
+            message["policy"] = flag_of(spec.on_failure)
         if spec.lifo:
             message["lifo"] = True
         if spec.tenant is not None:
@@ -75,6 +80,15 @@ class Batch:
             }
         return message
 
+    def jobs(self, jobs: Sequence[NewJob]) -> list[Message]:
+        """These with all below them: each parent before its children, which name its place, from 1."""
+        if not any(job.children for job in jobs):
+            return [self.job(job) for job in jobs]
+        return [
+            self.job(node.job) if node.parent is None else self.job(node.job) | {"parent": node.parent + 1}
+            for node in flatten(jobs)
+        ]
+
     def lease(self, lease: Lease) -> Message:
         ref = lease.ref
         return {"queue": self.number(ref.queue), "id": ref.id, "token": lease.token, "epoch": lease.epoch}
@@ -85,7 +99,7 @@ class Batch:
     def _verdict(self, settlement: Settlement) -> Message:
         match settlement.verdict:
             case Completed(result, then):
-                followers = [self.job(job) for job in then]
+                followers = self.jobs(then)
                 return {"verdict": "completed", "result": _text(result, settlement.lease.ref), "followers": followers}
             case Retry(failure, delay_ms):
                 return {"verdict": "retry", "failure": _failure(failure), "delay": delay_ms}
@@ -98,14 +112,24 @@ class Batch:
                 return {"verdict": "postponed", "delay": delay_ms, "note": storable(note)}
             case Released(crash, limits):
                 return {"verdict": "released", "crash": crash, "limits": limits}
+            case AwaitChildren():
+                return {"verdict": "await-children"}
             case unknown:
                 assert_never(unknown)
 
 
 def ask_add(keys: Keys, jobs: Sequence[NewJob], now_ms: int) -> bytes:
     batch = Batch(keys)
-    messages = [batch.job(job) for job in jobs]
-    return encode({"now": now_ms, "memory_ms": REQUEST_MEMORY_MS, "queues": batch.queues(), "jobs": messages})
+    messages = batch.jobs(jobs)
+    asked: Message = {"now": now_ms, "memory_ms": REQUEST_MEMORY_MS, "queues": batch.queues(), "jobs": messages}
+    return encode(asked if len(messages) == len(jobs) else asked | {"has_trees": True})
+
+
+def ask_add_children(keys: Keys, lease: Lease, jobs: Sequence[NewJob], now_ms: int) -> bytes:
+    batch = Batch(keys)
+    held, messages = batch.lease(lease), batch.jobs(jobs)
+    asked = {"now": now_ms, "memory_ms": REQUEST_MEMORY_MS, "queues": batch.queues(), "jobs": messages, "lease": held}
+    return encode(asked)
 
 
 def ask_exchange(

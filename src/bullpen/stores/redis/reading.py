@@ -1,12 +1,14 @@
 """What the scripts answer, as records and events."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
 
 from bullpen.job.events import Event, EventKind
 from bullpen.job.record import ClaimedJob, CrashKind, Failure, FailureKind, JobRecord, JobRef, Lease
+from bullpen.job.spec import NewJob
 from bullpen.job.state import State
 from bullpen.stores.base import Added, AddOutcome, Claimed, Exchanged, SettleOutcome
 from bullpen.stores.redis.codec import FIELDS, decode_options
@@ -21,6 +23,8 @@ _CRASH = _F["crash"]
 _LEGACY_ATTEMPTS_MADE = b"attemptsMade"
 _STALLED = "job stalled more than allowable limit"
 """BullMQ's text, which it writes without saying of which kind the failure is."""
+_CHILD_FAILED = re.compile(r"child [^ :]+:[^ :]+:[^ ]+ failed")
+"""The same, with the child's key."""
 
 
 class FailureDetails(msgspec.Struct, frozen=True):
@@ -32,8 +36,23 @@ _decode_details = msgspec.json.Decoder(FailureDetails).decode
 _decode_stacks = msgspec.json.Decoder(tuple[str, ...]).decode
 
 
-def read_added(answer: Sequence[Sequence[bytes]]) -> list[Added]:
-    return [Added(job_id.decode(), AddOutcome(outcome.decode())) for job_id, outcome in answer]
+_LEFT_OUT = b"left-out"
+"""The script's word for what stands below a duplicate."""
+
+
+def read_added(answer: Sequence[Sequence[bytes]], jobs: Sequence[NewJob]) -> list[Added]:
+    """The answers of the roots, each with those of its children."""
+    told = iter(answer)
+    return [_read_added(job, told) for job in jobs]
+
+
+def _read_added(job: NewJob, told: Iterator[Sequence[bytes]]) -> Added:
+    job_id, outcome = next(told)
+    children = tuple(_read_added(child, told) for child in job.children)
+    if outcome == _LEFT_OUT:
+        return Added("", AddOutcome.DUPLICATE)
+    word = AddOutcome(outcome.decode())
+    return Added(job_id.decode(), word, children if word == AddOutcome.ADDED else ())
 
 
 def read_exchanged(answer: Sequence[Any], keys: Keys) -> Exchanged:
@@ -42,7 +61,7 @@ def read_exchanged(answer: Sequence[Any], keys: Keys) -> Exchanged:
         tuple(SettleOutcome(word.decode()) for word in settled),
         Claimed(
             tuple(
-                _read_claimed(JobRef(keys.queue_of(base), job_id.decode()), token.decode(), epoch, fields)
+                _read_claimed(JobRef(keys.queue_of(base), job_id.decode()), token.decode(), epoch, fields, keys)
                 for base, job_id, token, epoch, fields in claimed
             ),
             due_ms if isinstance(due_ms, int) else None,
@@ -60,15 +79,15 @@ def due_ms(score: bytes) -> int:
     return int(float(score)) // _DELAY_STEP
 
 
-def _read_claimed(ref: JobRef, token: str, epoch: int, fields: Sequence[bytes]) -> ClaimedJob:
-    return ClaimedJob(Lease(ref, token, epoch), read_record(ref, State.ACTIVE, None, fields))
+def _read_claimed(ref: JobRef, token: str, epoch: int, fields: Sequence[bytes], keys: Keys) -> ClaimedJob:
+    return ClaimedJob(Lease(ref, token, epoch), read_record(ref, State.ACTIVE, None, fields, keys))
 
 
-def read_record(ref: JobRef, state: State, run_at_ms: int | None, flat: Sequence[bytes]) -> JobRecord:
+def read_record(ref: JobRef, state: State, run_at_ms: int | None, flat: Sequence[bytes], keys: Keys) -> JobRecord:
     """A job from its stored fields, of which the later ones count."""
     fields = dict(zip(flat[::2], flat[1::2], strict=True))
     get = fields.get
-    doomed = get(_F["doomed"])
+    doomed, parent = get(_F["doomed"]), get(_F["parent_key"])
     attempts_made = _int(get(_F["attempts_made"]) or get(_LEGACY_ATTEMPTS_MADE)) or 0
     note = get(_F["note"]) if state is State.DELAYED else None
     return JobRecord(
@@ -93,6 +112,7 @@ def read_record(ref: JobRef, state: State, run_at_ms: int | None, flat: Sequence
         cancelling=_text(get(_F["cancelling"])),
         note=_text(note),
         doomed=None if doomed is None else _doom(doomed.decode()),
+        parent=None if parent is None else keys.ref_of(parent),
     )
 
 
@@ -115,7 +135,14 @@ def _stacks(stored: bytes | None) -> tuple[str, ...]:
 
 
 def _doom(reason: str) -> Failure:
-    return Failure(reason, FailureKind.STALLED if reason == _STALLED else FailureKind.UNRECOVERABLE)
+    return Failure(reason, _kind_of(reason) or FailureKind.UNRECOVERABLE)
+
+
+def _kind_of(reason: str) -> FailureKind | None:
+    """What BullMQ's own texts say, which come without our details."""
+    if reason == _STALLED:
+        return FailureKind.STALLED
+    return FailureKind.CHILD_FAILED if _CHILD_FAILED.fullmatch(reason) else None
 
 
 def _failure(fields: Fields, attempts_made: int) -> Failure | None:
@@ -126,7 +153,7 @@ def _failure(fields: Fields, attempts_made: int) -> Failure | None:
     # The details are ours; after a later attempt that failed elsewhere they tell of another failure.
     told_at, _, details = fields.get(_F["failure"], b"").partition(b" ")
     if _int(told_at) != attempts_made:
-        return Failure(message, FailureKind.STALLED if message == _STALLED else FailureKind.ERROR)
+        return Failure(message, _kind_of(message) or FailureKind.ERROR)
     return read_failure(message, details)
 
 

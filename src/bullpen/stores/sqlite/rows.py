@@ -13,7 +13,7 @@ from bullpen.stores.sqlite.transaction import Row
 COLUMNS = (
     "job.key, job.own_id, job.state, job.priority, job.added_ms, job.due_ms, job.started_ms, job.finished_ms,"
     " job.worker, job.epoch, job.attempts_made, job.crashes, job.cancelling, job.note, job.progress, job.result,"
-    " job.failure, job.stacks, body.name, body.data, body.spec"
+    " job.failure, job.stacks, job.doomed, job.parent_ref, body.name, body.data, body.spec"
 )
 SELECT = f"SELECT {COLUMNS} FROM job JOIN body ON body.key = job.key"
 
@@ -45,7 +45,7 @@ def state_of(number: int, priority: int) -> State:
 def record_from(row: Row, queue: str) -> JobRecord:
     (
         key, own_id, state, priority, added_ms, due_ms, started_ms, finished_ms, worker, epoch, attempts_made,
-        crashes, cancelling, note, progress, result, failure, stacks, name, data, spec,
+        crashes, cancelling, note, progress, result, failure, stacks, doomed, parent, name, data, spec,
     ) = row  # fmt: skip
     return JobRecord(
         JobRef(queue, own_id or str(key)),
@@ -68,4 +68,11 @@ def record_from(row: Row, queue: str) -> JobRecord:
         worker,
         cancelling,
         note,
+        decode_failure(doomed) if doomed else None,
+        _ref(parent) if parent else None,
     )
+
+
+def _ref(text: str) -> JobRef:
+    queue, _, job_id = text.partition("/")
+    return JobRef(queue, job_id)

@@ -9,12 +9,13 @@ from bullpen.job.events import Event, EventKind
 from bullpen.job.record import CrashKind, CrashLimits, Failure, FailureKind, JobRef, stalls_in
 from bullpen.job.spec import JobSpec, Keep
 from bullpen.job.state import State
-from bullpen.job.verdicts import Cancelled, Completed, Failed, Postponed, Released, Retry, Settlement
+from bullpen.job.verdicts import AwaitChildren, Cancelled, Completed, Failed, Postponed, Released, Retry, Settlement
 from bullpen.stores.base import SettleOutcome
 from bullpen.stores.sqlite.adding import add, release_dedup
+from bullpen.stores.sqlite.family import child_completed, child_failed, has_pending
 from bullpen.stores.sqlite.forgetting import keep_of, retain
-from bullpen.stores.sqlite.rows import decode_crashes, decode_spec, decode_stacks, encode, state_of
-from bullpen.stores.sqlite.schema import ACTIVE, COMPLETED, DELAYED, FAILED, READY
+from bullpen.stores.sqlite.rows import decode_crashes, decode_failure, decode_spec, decode_stacks, encode, state_of
+from bullpen.stores.sqlite.schema import ACTIVE, COMPLETED, DELAYED, FAILED, READY, WAITING_CHILDREN
 from bullpen.stores.sqlite.tokens import key_and_token
 from bullpen.stores.sqlite.transaction import Row, Transaction, counter_of
 
@@ -24,8 +25,10 @@ _COMPLETE = (
 )
 _COMPLETED_ROWS = (
     f") AS done WHERE job.key = done.column1 AND job.token = done.column2 AND job.state = {ACTIVE}"
-    " RETURNING key, queue, own_id, tenant, dedup, keep"
+    " {}RETURNING key, queue, own_id, tenant, dedup, keep, parent"
 )
+_CHILDLESS_ROWS = _COMPLETED_ROWS.format("AND has_children = 0 ")
+_ANY_ROWS = _COMPLETED_ROWS.format("")
 
 
 _BY_ATTEMPTS = frozenset({FailureKind.ERROR, FailureKind.TIMEOUT, FailureKind.UNRECOVERABLE})
@@ -37,8 +40,8 @@ def settle(tx: Transaction, settlements: Sequence[Settlement]) -> list[SettleOut
     together: dict[int, int] = {}
 
     def complete_these() -> None:
-        for key in _complete(tx, settlements, together):
-            outcomes[together[key]] = SettleOutcome.SETTLED
+        for key, outcome in _complete(tx, settlements, together).items():
+            outcomes[together[key]] = outcome
         together.clear()
 
     for n, settlement in enumerate(settlements):
@@ -55,41 +58,64 @@ def settle(tx: Transaction, settlements: Sequence[Settlement]) -> list[SettleOut
     return outcomes
 
 
-def _complete(tx: Transaction, settlements: Sequence[Settlement], places: Mapping[int, int]) -> list[int]:
-    """Complete all of these that still hold their lease, in one statement; the keys of those."""
+def _complete(
+    tx: Transaction, settlements: Sequence[Settlement], places: Mapping[int, int]
+) -> dict[int, SettleOutcome]:
+    """Complete all of these that still hold their lease and have no children, in one statement; the others by one."""
     verdicts: dict[int, Completed] = {}
-    values: list[Row] = []
+    values: dict[int, Row] = {}
     for key, n in places.items():
         lease, verdict = settlements[n].lease, settlements[n].verdict
         assert isinstance(verdict, Completed)
         verdicts[key] = verdict
-        values.append((key, key_and_token(lease)[1], tx.now_ms, verdict.result))
-    rows = {row[0]: row for row in tx.execute_rows(_COMPLETE, _COMPLETED_ROWS, values)}
+        values[key] = (key, key_and_token(lease)[1], tx.now_ms, verdict.result)
+    rows = {row[0]: row for row in tx.execute_rows(_COMPLETE, _CHILDLESS_ROWS, list(values.values()))}
     kept: dict[int, list[tuple[int, Keep]]] = {}
-    done = [key for key in places if key in rows]
-    for key in done:
-        _, queue, own_id, tenant, dedup, keep = rows[key]
-        tx.count(queue, counter_of(ACTIVE, 0), -1)
-        tx.count(queue, counter_of(COMPLETED, 0), 1)
-        tx.tell(
-            queue,
-            Event(
-                EventKind.COMPLETED,
-                own_id or str(key),
-                tx.now_ms,
-                tenant,
-                prev=State.ACTIVE,
-                value=verdicts[key].result,
-            ),
-        )
-        if dedup is not None:
-            release_dedup(tx, queue, dedup, key)
-        if verdicts[key].then:
-            add(tx, verdicts[key].then)
-        kept.setdefault(queue, []).append((key, keep_of(keep, COMPLETED)))
+    outcomes: dict[int, SettleOutcome] = {}
+    for key, value in values.items():
+        row = rows.get(key)
+        outcomes[key] = SettleOutcome.SETTLED
+        if row is None:
+            outcomes[key], row = _complete_parent(tx, value)
+        if row is not None:
+            queue, keep = _follow_up(tx, row, verdicts[key])
+            kept.setdefault(queue, []).append((key, keep_of(keep, COMPLETED)))
     for queue, finished in kept.items():
         retain(tx, queue, COMPLETED, finished)
-    return done
+    return outcomes
+
+
+def _follow_up(tx: Transaction, row: Row, verdict: Completed) -> tuple[int, bytes | None]:
+    """What a completion brings with it; the job's queue and retention."""
+    key, queue, own_id, tenant, dedup, keep, parent = row
+    tx.count(queue, counter_of(ACTIVE, 0), -1)
+    tx.count(queue, counter_of(COMPLETED, 0), 1)
+    completed = EventKind.COMPLETED
+    tx.tell(queue, Event(completed, own_id or str(key), tx.now_ms, tenant, prev=State.ACTIVE, value=verdict.result))
+    if dedup is not None:
+        release_dedup(tx, queue, dedup, key)
+    if parent is not None:
+        child_completed(tx, key, parent, verdict.result)
+    if verdict.then:
+        add(tx, verdict.then)
+    return queue, keep
+
+
+def _complete_parent(tx: Transaction, value: Row) -> tuple[SettleOutcome, Row | None]:
+    """A job that has children: it completes unless one of them is pending, or has doomed it meanwhile."""
+    job = look_up(tx, value[0], value[1])
+    if job is None:
+        return SettleOutcome.LEASE_LOST, None
+    if job.doomed is not None:
+        finish_failed(tx, job, job.doomed, attempts=1)
+        return SettleOutcome.SETTLED, None
+    if has_pending(tx.db, job.key):
+        if job.cancelling is not None:
+            _end_as_asked(tx, job, job.cancelling)
+            return SettleOutcome.SETTLED, None
+        _to_waiting_children(tx, job)
+        return SettleOutcome.PENDING_CHILDREN, None
+    return SettleOutcome.SETTLED, tx.execute_rows(_COMPLETE, _ANY_ROWS, [value])[0]
 
 
 class Held(msgspec.Struct, frozen=True):
@@ -108,6 +134,9 @@ class Held(msgspec.Struct, frozen=True):
     stacks: tuple[str, ...]
     spec: JobSpec
     cancelling: str | None
+    parent: int | None
+    has_children: bool
+    doomed: Failure | None
 
     @property
     def id(self) -> str:
@@ -118,15 +147,19 @@ def look_up(tx: Transaction, key: int, token: str | None = None) -> Held | None:
     """The job with this key; with a token, only if that still holds it."""
     row = tx.db.execute(
         "SELECT job.key, queue, own_id, state, priority, attempts_made, crashes, tenant, dedup, keep, stacks, spec,"
-        " cancelling, token FROM job JOIN body ON body.key = job.key WHERE job.key = ?",
+        " cancelling, parent, has_children, doomed, token FROM job JOIN body ON body.key = job.key WHERE job.key = ?",
         (key,),
     ).fetchone()
-    if row is None or (token is not None and (row[13] != token or row[3] != ACTIVE)):
+    if row is None or (token is not None and (row[-1] != token or row[3] != ACTIVE)):
         return None
-    key, queue, own_id, state, priority, attempts, crashes, tenant, dedup, keep, stacks, spec, cancelling, _ = row
+    (
+        key, queue, own_id, state, priority, attempts, crashes, tenant, dedup, keep, stacks, spec, cancelling,
+        parent, has_children, doomed, _,
+    ) = row  # fmt: skip
     return Held(
         key, queue, own_id, state, priority, attempts, decode_crashes(crashes) if crashes else {}, tenant, dedup,
-        keep, decode_stacks(stacks) if stacks else (), decode_spec(spec), cancelling,
+        keep, decode_stacks(stacks) if stacks else (), decode_spec(spec), cancelling, parent, bool(has_children),
+        decode_failure(doomed) if doomed else None,
     )  # fmt: skip
 
 
@@ -136,7 +169,7 @@ def _settle_one(tx: Transaction, settlement: Settlement) -> SettleOutcome:
     if job is None:
         return SettleOutcome.LEASE_LOST
     match settlement.verdict:
-        case Retry() | Postponed() if job.cancelling is not None:
+        case Retry() | Postponed() | AwaitChildren() if job.cancelling is not None:
             _end_as_asked(tx, job, job.cancelling)
         case Completed():
             raise AssertionError("completions are carried out together, by `settle`")
@@ -150,6 +183,8 @@ def _settle_one(tx: Transaction, settlement: Settlement) -> SettleOutcome:
             _delay(tx, job, delay_ms, note=note, attempts=0)
         case Released(crash, limits):
             release(tx, job, crash, limits)
+        case AwaitChildren():
+            _await_children(tx, job)
         case unknown:
             assert_never(unknown)
     return SettleOutcome.SETTLED
@@ -205,6 +240,26 @@ def _to_line(tx: Transaction, job: Held, *, head: bool, attempts: int) -> None:
     tx.now_runnable(job.queue)
 
 
+def _await_children(tx: Transaction, job: Held) -> None:
+    """Until none is pending; at the head of its line if none is by now."""
+    if job.doomed is not None:
+        finish_failed(tx, job, job.doomed, attempts=1)
+    elif has_pending(tx.db, job.key):
+        _to_waiting_children(tx, job)
+    else:
+        _to_line(tx, job, head=True, attempts=0)
+
+
+def _to_waiting_children(tx: Transaction, job: Held) -> None:
+    tx.db.execute(
+        f"UPDATE job SET state = {WAITING_CHILDREN}, entered_ms = ?, token = NULL, lease_until_ms = NULL,"
+        " cancelling = NULL WHERE key = ?",
+        (tx.now_ms, job.key),
+    )
+    _moved(tx, job, WAITING_CHILDREN)
+    tx.tell(job.queue, Event(EventKind.WAITING_CHILDREN, job.id, tx.now_ms, job.tenant, prev=State.ACTIVE))
+
+
 def _delay(tx: Transaction, job: Held, delay_ms: int, *, note: str, attempts: int) -> None:
     due_ms = tx.now_ms + delay_ms
     tx.db.execute(
@@ -225,7 +280,8 @@ def finish_failed(tx: Transaction, job: Held, failure: Failure, *, attempts: int
     _note_failure(tx, job, failure)
     tx.db.execute(
         f"UPDATE job SET state = {FAILED}, finished_ms = ?, attempts_made = attempts_made + ?, due_ms = NULL,"
-        " start_by_ms = NULL, token = NULL, lease_until_ms = NULL, cancelling = NULL, note = NULL WHERE key = ?",
+        " start_by_ms = NULL, token = NULL, lease_until_ms = NULL, cancelling = NULL, note = NULL, doomed = NULL,"
+        " delay_ms = NULL WHERE key = ?",
         (tx.now_ms, attempts, job.key),
     )
     _moved(tx, job, FAILED)
@@ -238,6 +294,8 @@ def finish_failed(tx: Transaction, job: Held, failure: Failure, *, attempts: int
         tx.tell(job.queue, exhausted)
     if job.dedup is not None:
         release_dedup(tx, job.queue, job.dedup, job.key)
+    if job.parent is not None:
+        child_failed(tx, job.key, job.parent, failure.message)
     retain(tx, job.queue, FAILED, [(job.key, keep_of(job.keep, FAILED))])
 
 

@@ -11,10 +11,12 @@ from bullpen.job.events import Event, EventKind
 from bullpen.job.record import CrashKind, CrashLimits, JobRecord, JobRef, Lease
 from bullpen.job.spec import NewJob
 from bullpen.job.state import State
+from bullpen.job.trees import check_children, check_trees
 from bullpen.job.verdicts import Settlement
 from bullpen.stores.base import (
     Added,
     Cancellation,
+    ChildPage,
     Claimed,
     Counts,
     EventPage,
@@ -35,6 +37,8 @@ from bullpen.stores.sqlite.requests import answer_add, answer_exchange
 from bullpen.stores.sqlite.transaction import News, Transaction
 
 T = TypeVar("T")
+
+_UNFINISHED = ("waiting", "prioritized", "delayed", "active", "waiting_children")
 
 
 class SqliteStore:
@@ -81,7 +85,12 @@ class SqliteStore:
     # ── producing and working ────────────────────────────────────────────────────────────
 
     async def add(self, jobs: Sequence[NewJob], *, request: str) -> Sequence[Added]:
-        return await self._write(lambda tx: answer_add(tx, request, lambda: adding.add(tx, jobs)))
+        check_trees(jobs)
+        return await self._write(lambda tx: answer_add(tx, request, lambda: adding.add_checked(tx, jobs)))
+
+    async def add_children(self, lease: Lease, jobs: Sequence[NewJob], *, request: str) -> Sequence[Added]:
+        check_children(jobs)
+        return await self._write(lambda tx: answer_add(tx, request, lambda: adding.add_children(tx, lease, jobs)))
 
     async def claim(self, wants: Mapping[str, int], *, worker: str, lease_ms: int, request: str) -> Claimed:
         exchanged = await self.exchange((), wants, worker=worker, lease_ms=lease_ms, request=request)
@@ -255,6 +264,9 @@ class SqliteStore:
             lambda db: looking.jobs(db, queue, state, limit, cursor, newest_first=newest_first)
         )
 
+    async def children(self, ref: JobRef, *, limit: int = 1_000, cursor: str | None = None) -> ChildPage:
+        return await self._file.read(lambda db: looking.children(db, ref, limit, cursor))
+
     async def logs(self, ref: JobRef, *, start: int = 0, limit: int = 1_000) -> LogPage:
         return await self._file.read(lambda db: looking.logs(db, ref, start, limit))
 
@@ -285,5 +297,5 @@ def _tell_if_drained(
     settled = {settlement.lease.ref.queue for settlement, outcome in done if outcome == SettleOutcome.SETTLED}
     for name in settled - busy:
         queue = tx.queue_number_if_known(name)
-        if queue and not any(tx.counters(queue, "waiting", "prioritized", "delayed", "active")):
+        if queue and not any(tx.counters(queue, *_UNFINISHED)):
             tx.tell(queue, Event(EventKind.DRAINED, at_ms=tx.now_ms))

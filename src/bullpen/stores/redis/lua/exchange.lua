@@ -3,9 +3,9 @@
   ARGV 1 msgpack {now, memory_ms, queues = {{base, own}, …}, settlements = {{queue, id, token, epoch,
          verdict, …}, …}, wants = {{queue, count}, …}, lease = {token, worker, ms, queues}}; `queue` counts from 1
   The same request again gets the first answer, with those of its jobs that are still held under it.
-  Returns {{"settled" | "lease-lost", …}, next due ms or "", {{base, id, token, epoch, record fields}, …},
+  Returns {{"settled" | "lease-lost" | "pending-children", …}, next due ms or "", {{base, id, token, epoch, record fields}, …},
            {{base, id}, …} of jobs that failed here for good}
-  Emits completed, failed, retries-exhausted, stalled, waiting, delayed, active, drained and what add emits ]]
+  Emits completed, failed, retries-exhausted, stalled, waiting, delayed, waiting-children, active, drained and what add emits ]]
 local memory_key, asked = KEYS[1], cmsgpack.unpack(ARGV[1])
 
 local lease = asked.lease

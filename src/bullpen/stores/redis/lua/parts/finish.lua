@@ -55,29 +55,6 @@ local function plan_trim(queue, set, keep)
   queue.trims[rule] = { set = set, keep = keep }
 end
 
---[[ Put a job that left its place into its final one.
-  `ending`: state "completed" or "failed", prev, fields (name, value, … for the record),
-  event (name, value, … for the log) ]]
-local function finish(queue, id, job, ending, now)
-  local is_completed = ending.state == "completed"
-  local rule = job.options[is_completed and OPTION.keep_completed or OPTION.keep_failed]
-  local keep = read_retention(rule)
-  if job.dedup_id then end_subject(queue, id, job.dedup_id, now) end
-  queue.finished[ending.state] = (queue.finished[ending.state] or 0) + 1
-  if keep.count == 0 then
-    forget_job(queue, id, now)
-  else
-    local set = is_completed and queue.completed or queue.failed
-    redis.call("HSET", queue.base .. id, FIELD.finished, now, unpack(ending.fields))
-    if job.is_doomed or job.cancelling then
-      redis.call("HDEL", queue.base .. id, FIELD.doomed, FIELD.cancelling)
-    end
-    redis.call("ZADD", set, now, id)
-    plan_trim(queue, set, keep)
-  end
-  emit(queue, job.tenant, ending.state, "jobId", id, "prev", ending.prev, unpack(ending.event))
-end
-
 local function forget_all(queue, set, ids, now)
   if #ids == 0 then return end
   for _, id in ipairs(ids) do forget_job(queue, id, now) end
@@ -95,10 +72,39 @@ local function trim(queue, set, keep, now)
   end
 end
 
+--[[ Put a job that left its place into its final one.
+  `ending`: state "completed" or "failed", prev, fields (name, value, … for the record),
+  event (name, value, … for the log), told (the result or the reason, for its parent) ]]
+local function finish(queue, id, job, ending, now)
+  local is_completed = ending.state == "completed"
+  local rule = job.options[is_completed and OPTION.keep_completed or OPTION.keep_failed]
+  local keep = read_retention(rule)
+  if job.dedup_id then end_subject(queue, id, job.dedup_id, now) end
+  if job.parent_key and is_completed then
+    child_completed(queue, id, job.parent_key, ending.told, now)
+  elseif job.parent_key then
+    child_failed(queue, id, job.parent_key, job.parent, ending.told, now)
+  end
+  queue.finished[ending.state] = (queue.finished[ending.state] or 0) + 1
+  if keep.count == 0 then
+    forget_job(queue, id, now)
+  else
+    local set = is_completed and queue.completed or queue.failed
+    redis.call("HSET", queue.base .. id, FIELD.finished, now, unpack(ending.fields))
+    if job.doomed or job.cancelling then
+      redis.call("HDEL", queue.base .. id, FIELD.doomed, FIELD.cancelling)
+    end
+    redis.call("ZADD", set, now, id)
+    -- A failed child that goes may release its parent, which must not come later than what follows here.
+    if is_completed then plan_trim(queue, set, keep) else trim(queue, set, keep, now) end
+  end
+  emit(queue, job.tenant, ending.state, "jobId", id, "prev", ending.prev, unpack(ending.event))
+end
+
 local function report_drained(queues)
   for _, queue in ipairs(queues) do
     if next(queue.finished) and redis.call("EXISTS", queue.wait, queue.paused, queue.active,
-      queue.prioritized, queue.delayed) == 0 then
+      queue.prioritized, queue.delayed, queue.waiting_children) == 0 then
       emit(queue, nil, "drained")
     end
   end
@@ -158,6 +164,7 @@ local function fail(queue, id, job, prev, failure, attempts_made, now)
     prev = prev,
     fields = failure_fields(queue, id, job, failure, attempts_made),
     event = { "failedReason", failure.message, "failure", failure.details },
+    told = failure.message,
   }, now)
 end
 

@@ -72,9 +72,10 @@ local function deduplicate(queue, job, id, now)
   return owner, outcome
 end
 
-local function write_job(queue, job, id, now)
+local function write_job(queue, job, id, now, parent)
+  local options = parent and options_with_parent(job.options, parent) or job.options
   local fields = {
-    FIELD.name, job.name, FIELD.data, job.data, FIELD.options, job.options,
+    FIELD.name, job.name, FIELD.data, job.data, FIELD.options, options,
     FIELD.added, now, FIELD.delay, job.delay, FIELD.priority, job.priority,
   }
   local function also(field, value)
@@ -88,11 +89,17 @@ local function write_job(queue, job, id, now)
     redis.call("ZADD", queue.start_by, job.start_by, id)
   end
   redis.call("HSET", queue.base .. id, unpack(fields))
+  if parent then
+    redis.call("HSET", queue.base .. id, parent_fields(parent, job.policy))
+    redis.call("SADD", parent.queue.base .. parent.id .. KEY.dependencies, queue.base .. id)
+  end
   emit(queue, job.tenant, "added", "jobId", id, "name", job.name)
 end
 
 local function place_new(queue, job, id, now)
-  if job.delay > 0 then
+  if job.has_children then
+    await_children(queue, id, job.tenant, nil, now)
+  elseif job.delay > 0 then
     put_until(queue, id, now + job.delay)
     emit(queue, job.tenant, "delayed", "jobId", id, "delay", now + job.delay)
   else
@@ -101,12 +108,13 @@ local function place_new(queue, job, id, now)
   end
 end
 
--- Returns the id of the job that stands, and the outcome as a word.
-local function insert(queue, job, now)
+-- Returns the id of the job that stands, and the outcome as a word. `parent` is {queue, id}.
+local function insert(queue, job, now, parent)
   local number = redis.call("INCR", queue.counter)
   local id = job.id or string.format("%.0f", number)
   if job.id and is_taken(queue, id, now) then
     emit(queue, job.tenant, "duplicated", "jobId", id)
+    if parent then adopt(queue, id, job.policy, parent) end
     return id, "duplicate"
   end
   local outcome = "added"
@@ -115,7 +123,7 @@ local function insert(queue, job, now)
     standing, outcome = deduplicate(queue, job, id, now)
     if standing then return standing, outcome end
   end
-  write_job(queue, job, id, now)
+  write_job(queue, job, id, now, parent)
   place_new(queue, job, id, now)
   return id, outcome
 end
