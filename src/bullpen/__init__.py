@@ -17,6 +17,7 @@ from bullpen.errors import (
     JobError,
     JobFailed,
     JobMissing,
+    LeaseLost,
     PayloadTooLarge,
     Postpone,
     QueueMissing,
@@ -32,10 +33,12 @@ from bullpen.errors import (
     UsageError,
     WrongState,
 )
+from bullpen.flows.producer import FlowNode, FlowProducer, FlowView
+from bullpen.flows.shapes import chain, group
 from bullpen.job.events import Event, EventKind
 from bullpen.job.options import JobOptions, custom, debounce, dedup, exponential, fixed, keep
 from bullpen.job.record import CrashKind, CrashLimits, Failure, FailureKind, JobRecord, JobRef
-from bullpen.job.spec import NewJob
+from bullpen.job.spec import NewJob, OnFailure
 from bullpen.job.state import State
 from bullpen.jobtypes.batches import Call
 from bullpen.jobtypes.hooks import Alert, Hooks, Severity
@@ -44,10 +47,11 @@ from bullpen.queue.events import FROM_START, Gap, QueueEvents
 from bullpen.queue.job import Job
 from bullpen.queue.payload import Codec
 from bullpen.queue.queue import Queue, add_all
-from bullpen.stores.base import Counts, Store
+from bullpen.stores.base import Child, ChildState, Counts, Store
 from bullpen.stores.sqlite import SqliteStore
 from bullpen.sync import Sync, SyncJob
 from bullpen.worker.context import Context
+from bullpen.worker.family import ChildOutcome
 from bullpen.worker.handlers import in_process
 from bullpen.worker.options import RetryPolicy, WorkerOptions
 from bullpen.worker.supervised import Ended
@@ -67,6 +71,9 @@ __all__ = [
     "Bullpen",
     "BullpenError",
     "Call",
+    "Child",
+    "ChildOutcome",
+    "ChildState",
     "Codec",
     "CodecMissing",
     "Context",
@@ -81,6 +88,9 @@ __all__ = [
     "EventKind",
     "Failure",
     "FailureKind",
+    "FlowNode",
+    "FlowProducer",
+    "FlowView",
     "Gap",
     "Hooks",
     "Job",
@@ -92,7 +102,9 @@ __all__ = [
     "JobRecord",
     "JobRef",
     "JobType",
+    "LeaseLost",
     "NewJob",
+    "OnFailure",
     "PayloadTooLarge",
     "Postpone",
     "Queue",
@@ -120,11 +132,13 @@ __all__ = [
     "WorkerOptions",
     "WrongState",
     "add_all",
+    "chain",
     "custom",
     "debounce",
     "dedup",
     "exponential",
     "fixed",
+    "group",
     "in_process",
     "keep",
 ]

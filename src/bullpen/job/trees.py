@@ -1,10 +1,14 @@
 """Trees of new jobs: what is wrong with one, and one as a list in which a parent stands before its children."""
 
+import itertools
+import secrets
 from collections.abc import Sequence
 
 import msgspec
 
 from bullpen.errors import BadOption
+from bullpen.job.names import is_generated_id
+from bullpen.job.record import JobRef
 from bullpen.job.spec import NewJob
 
 MAX_DEPTH = 100
@@ -28,6 +32,28 @@ def flatten(jobs: Sequence[NewJob]) -> list[Node]:
         if job.children:
             ahead.extend((child, place) for child in reversed(job.children))
     return nodes
+
+
+def with_ids(tree: NewJob) -> NewJob:
+    """The same tree with an id for each job below the root that has none.
+
+    By them the children of a job have an order that every store can tell, whatever their queues.
+    """
+    if not tree.children:
+        return tree
+    token = secrets.token_hex(8)
+    numbers = itertools.count(1)
+
+    def named(job: NewJob) -> NewJob:
+        own_id = job.id or f"f-{token}-{next(numbers):05}"
+        return msgspec.structs.replace(job, id=own_id, children=tuple(map(named, job.children)))
+
+    return msgspec.structs.replace(tree, children=tuple(map(named, tree.children)))
+
+
+def natural_order(ref: JobRef) -> tuple[int, str, str]:
+    """Sorts the children of one job as they were added: their ids count up, as numbers or with leading zeros."""
+    return (int(ref.id), "", ref.queue) if is_generated_id(ref.id) else (0, ref.id, ref.queue)
 
 
 def check_trees(jobs: Sequence[NewJob]) -> None:

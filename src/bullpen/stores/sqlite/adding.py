@@ -59,7 +59,7 @@ def add_children(tx: Transaction, lease: Lease, jobs: Sequence[NewJob]) -> list[
     check_free(tx, nodes, key)
     if nodes:
         tx.db.execute("UPDATE job SET has_children = 1 WHERE key = ?", (key,))
-    return _add_trees(tx, nodes, Above(key, str(lease.ref)))
+    return _add_trees(tx, nodes, Above(key, str(lease.ref), is_older=True))
 
 
 def _add_trees(tx: Transaction, nodes: Sequence[Node], head: Above | None) -> list[Added]:

@@ -166,8 +166,9 @@ def adopt(tx: Transaction, queue: int, own_id: str, parent: int, parent_ref: str
     if row is None:
         return
     key, state, result, known = row
-    if known is not None and _find(tx, known) is not None:
+    if tx.db.execute("SELECT 1 FROM child WHERE parent = ? AND child = ?", (known, key)).fetchone() is not None:
         return
+    forget_outcome(tx, parent, queue, own_id)
     tx.db.execute("UPDATE job SET parent = ?, parent_ref = ? WHERE key = ?", (parent, parent_ref, key))
     is_done = state == COMPLETED
     tx.db.execute(
@@ -176,11 +177,16 @@ def adopt(tx: Transaction, queue: int, own_id: str, parent: int, parent_ref: str
     )
 
 
+def forget_outcome(tx: Transaction, parent: int, queue: int, own_id: str) -> None:
+    """What a parent knows of a child that is gone, and whose id another one has by now, is no longer so."""
+    tx.db.execute("DELETE FROM child WHERE parent = ? AND queue = ? AND id = ?", (parent, queue, own_id))
+
+
 def ancestors(tx: Transaction, key: int) -> set[int]:
     """The job itself and all above it."""
     rows = tx.db.execute(
         "WITH RECURSIVE line(key) AS (VALUES(?) UNION SELECT job.parent FROM line JOIN job ON job.key = line.key"
-        " WHERE job.parent IS NOT NULL) SELECT key FROM line",
+        " JOIN child ON child.parent = job.parent AND child.child = job.key) SELECT key FROM line",
         (key,),
     ).fetchall()
     return {found for (found,) in rows}

@@ -8,7 +8,7 @@ from bullpen.errors import WrongState
 from bullpen.job.spec import NewJob
 from bullpen.job.trees import Node
 from bullpen.stores.base import Added
-from bullpen.stores.sqlite.family import PENDING, ancestors
+from bullpen.stores.sqlite.family import PENDING, ancestors, forget_outcome
 from bullpen.stores.sqlite.transaction import Row, Transaction
 
 
@@ -17,6 +17,8 @@ class Above(msgspec.Struct, frozen=True):
 
     key: int
     ref: str
+    is_older: bool = False
+    """It was there before, and may know of children that are gone."""
 
 
 class Relations:
@@ -31,6 +33,8 @@ class Relations:
         parent, ref = (None, None) if above is None else (above.key, above.ref)
         delay_ms = job.spec.delay_ms if job.children and job.spec.delay_ms else None
         self._jobs.append((key, parent, ref, bool(job.children), delay_ms))
+        if above is not None and above.is_older and job.id is not None:
+            forget_outcome(self._tx, above.key, queue, job.id)
         if above is not None:
             self._children.append((above.key, key, queue, job.id or str(key), PENDING, job.spec.on_failure))
 
@@ -61,22 +65,22 @@ def check_free(tx: Transaction, nodes: Sequence[Node], head: int | None) -> None
         if taken is None:
             continue
         closed.add(n)
-        key, parent, parent_is_there = taken
+        key, parent, is_a_child = taken
         is_ours = node.parent is None and parent == head
         becomes_child = node.parent is not None or head is not None
-        if key in above_head or (becomes_child and parent_is_there and not is_ours):
+        if key in above_head or (becomes_child and is_a_child and not is_ours):
             raise WrongState(
                 f"job {node.job.id!r} of queue {node.job.queue!r} has another parent, or is one of this one's ancestors"
             )
 
 
 def _taken(tx: Transaction, job: NewJob) -> Row | None:
-    """Key, parent, and whether the parent is there, of the job with this id; or of an id that is only remembered."""
+    """Key, parent, and whether that has it as a child, of the job with this id; or of an id that is only remembered."""
     queue = tx.queue_number_if_known(job.queue)
     if job.id is None or not queue:
         return None
     row: Row | None = tx.db.execute(
-        "SELECT key, parent, EXISTS(SELECT 1 FROM job AS above WHERE above.key = job.parent) FROM job"
+        "SELECT key, parent, EXISTS(SELECT 1 FROM child WHERE child.parent = job.parent AND child = job.key) FROM job"
         " WHERE queue = ?1 AND own_id = ?2"
         " UNION ALL SELECT NULL, NULL, 0 FROM id_memory WHERE queue = ?1 AND id = ?2 AND until_ms > ?3",
         (queue, job.id, tx.now_ms),

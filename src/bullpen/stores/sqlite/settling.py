@@ -47,11 +47,16 @@ def settle(tx: Transaction, settlements: Sequence[Settlement]) -> list[SettleOut
     for n, settlement in enumerate(settlements):
         key, _ = key_and_token(settlement.lease)
         completed = isinstance(settlement.verdict, Completed)
-        # One job twice: each settlement finds what the one before it left.
-        if not completed or key in together:
+        # One job twice: each settlement finds what the one before it left. So do trees, which may adopt others.
+        stands_alone = isinstance(settlement.verdict, Completed) and any(
+            job.children for job in settlement.verdict.then
+        )
+        if not completed or key in together or stands_alone:
             complete_these()
         if completed:
             together[key] = n
+            if stands_alone:
+                complete_these()
         else:
             outcomes[n] = _settle_one(tx, settlement)
     complete_these()

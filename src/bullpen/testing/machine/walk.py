@@ -93,14 +93,17 @@ class Walk(RuleBasedStateMachine):
         """Ask both the same: they say the same, or refuse it in the same way."""
         answer = self._run(or_refusal(getattr(self._store, verb)(*arguments, **options)))
         self._look()
-        assert answer == _do(lambda: getattr(self._model, verb)(*arguments, **options))
+        assert answer == do(lambda: getattr(self._model, verb)(*arguments, **options))
 
-    def _ask(self, request: str, call: Callable[[], Coroutine[Any, Any, T]], *, lost: bool = False) -> T:
-        """Ask, and keep the answer; if it is lost, ask again."""
+    def _ask(
+        self, request: str, call: Callable[[], Coroutine[Any, Any, T]], *, lost: bool = False
+    ) -> T | type[JobError]:
+        """Ask, and keep the answer; if it is lost, ask again. A refusal is not remembered."""
         if lost:
             self._run(lose_answer(call))
-        answer = self._run(call())
-        self._asked.append(Asked(request, call, answer, self._model.now_ms))  # type: ignore[arg-type]
+        answer = self._run(or_refusal(call()))
+        if not isinstance(answer, type):
+            self._asked.append(Asked(request, call, answer, self._model.now_ms))  # type: ignore[arg-type]
         self._look()
         return answer
 
@@ -120,7 +123,7 @@ class Walk(RuleBasedStateMachine):
             counts = sight.counts[queue] = await self._store.counts(queue)
             sight.oldest_ms[queue] = await self._store.oldest_waiting_ms(queue)
             for state in drawing.STATES:
-                if getattr(counts, state):
+                if getattr(counts, state.replace("-", "_")):
                     sight.jobs[queue, state] = await self._read_jobs(queue, state)
         for queue, told in self._told.items():
             told.extend(await self._read_log(queue, self._cursors[queue], limit=1_000))
@@ -154,7 +157,7 @@ async def or_refusal(call: Awaitable[T]) -> T | type[JobError]:
         return type(refusal)
 
 
-def _do(call: Callable[[], T]) -> T | type[JobError]:
+def do(call: Callable[[], T]) -> T | type[JobError]:
     try:
         return call()
     except JobError as refusal:

@@ -9,7 +9,7 @@ local remembered = recall(memory_key)
 if remembered then return remembered.added end
 
 local queues, lease = open_queues(asked.queues), asked.lease
-local head = { queue = queues[lease.queue], id = lease.id }
+local head = { queue = queues[lease.queue], id = lease.id, is_older = true }
 if not is_held(head.queue, head.id, lease.token, lease.epoch) then return "lease-lost" end
 local conflict = find_conflict(queues, asked.jobs, asked.now, head)
 if conflict then return conflict end

@@ -5,8 +5,8 @@ questions to both. Some things are a store's own choice, and the model is told o
 it is asked: the ids that the store gives, and how it orders jobs that ended in the same
 millisecond.
 
-    jobs ─ adding ─ ending ─┬─ working ─ rescuing ─┬─ Model
-                            └─ steering ───────────┘
+    jobs ─ families ─ adding ─ ending ─┬─ working ─ rescuing ─┬─ Model
+                                       └─ steering ───────────┘
 """
 
 from bullpen.testing.machine.model.jobs import ModelJob

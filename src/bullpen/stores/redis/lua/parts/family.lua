@@ -11,6 +11,15 @@ local function find_relative(queue, job_key)
   return queue_at(prefix .. ":" .. name .. ":"), id
 end
 
+-- Whether the parent is there and has this child: pending, or with what became of it.
+local function has_child(parent_key, child_key)
+  return redis.call("EXISTS", parent_key) == 1
+    and (redis.call("SISMEMBER", parent_key .. KEY.dependencies, child_key) == 1
+      or redis.call("HEXISTS", parent_key .. KEY.processed_children, child_key) == 1
+      or redis.call("HEXISTS", parent_key .. KEY.failed_children, child_key) == 1
+      or redis.call("ZSCORE", parent_key .. KEY.unsuccessful_children, child_key) ~= false)
+end
+
 local function has_pending_children(queue, id)
   return redis.call("EXISTS", queue.base .. id .. KEY.dependencies) == 1
 end
@@ -107,12 +116,17 @@ local function child_gone(queue, id, parent_key, now)
   if parent_id and leave_pending(parent_key, queue.base .. id) then release_if_ready(parent_queue, parent_id, now) end
 end
 
+-- Whether there was an outcome of the child.
+local function forget_outcome(parent_key, child_key)
+  return redis.call("ZREM", parent_key .. KEY.unsuccessful_children, child_key)
+    + redis.call("HDEL", parent_key .. KEY.failed_children, child_key)
+    + redis.call("HDEL", parent_key .. KEY.processed_children, child_key) > 0
+end
+
 -- A finished job is to run again: its parent, if it is there, has it pending again.
 local function child_back(queue, id, parent_key)
   if redis.call("EXISTS", parent_key) == 0 then return end
-  local child_key = queue.base .. id
-  local was_known = redis.call("ZREM", parent_key .. KEY.unsuccessful_children, child_key)
-    + redis.call("HDEL", parent_key .. KEY.failed_children, child_key)
-    + redis.call("HDEL", parent_key .. KEY.processed_children, child_key)
-  if was_known > 0 then redis.call("SADD", parent_key .. KEY.dependencies, child_key) end
+  if forget_outcome(parent_key, queue.base .. id) then
+    redis.call("SADD", parent_key .. KEY.dependencies, queue.base .. id)
+  end
 end

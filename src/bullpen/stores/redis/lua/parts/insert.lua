@@ -89,10 +89,7 @@ local function write_job(queue, job, id, now, parent)
     redis.call("ZADD", queue.start_by, job.start_by, id)
   end
   redis.call("HSET", queue.base .. id, unpack(fields))
-  if parent then
-    redis.call("HSET", queue.base .. id, parent_fields(parent, job.policy))
-    redis.call("SADD", parent.queue.base .. parent.id .. KEY.dependencies, queue.base .. id)
-  end
+  if parent then bear(queue, id, job.policy, parent) end
   emit(queue, job.tenant, "added", "jobId", id, "name", job.name)
 end
 

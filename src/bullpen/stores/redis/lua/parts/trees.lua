@@ -23,7 +23,8 @@ local function ancestors_of(head)
   local found, job_key = {}, head and head.queue.base .. head.id
   while job_key and not found[job_key] do
     found[job_key] = true
-    job_key = redis.call("HGET", job_key, FIELD.parent_key)
+    local parent_key = redis.call("HGET", job_key, FIELD.parent_key)
+    job_key = parent_key and has_child(parent_key, job_key) and parent_key
   end
   return found
 end
@@ -41,7 +42,7 @@ local function find_conflict(queues, jobs, now, head)
       local belongs_to = (job.parent or head) and redis.call("HGET", job_key, FIELD.parent_key)
       local is_ours = head and not job.parent and belongs_to == head.queue.base .. head.id
       if ancestors[job_key] then return i end
-      if belongs_to and not is_ours and redis.call("EXISTS", belongs_to) == 1 then return i end
+      if belongs_to and not is_ours and has_child(belongs_to, job_key) then return i end
     end
   end
   return nil
