@@ -17,7 +17,7 @@ from bullpen import (
     group,
 )
 from bullpen.job.record import Failure
-from bullpen.testing import run_until_empty
+from bullpen.testing import run_until_empty, test_context
 from tests.flows.conftest import StartWorker
 
 _PATIENCE_S = 30
@@ -258,8 +258,6 @@ async def test_bad_shapes_are_refused(pen: Bullpen) -> None:
 
 
 async def test_a_context_without_a_store_says_so(pen: Bullpen) -> None:
-    from bullpen.testing import test_context
-
+    context = test_context()
     with pytest.raises(UsageError, match="thread"):
-        context = test_context()
         context.blocking(context.children())
