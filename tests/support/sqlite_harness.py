@@ -32,8 +32,6 @@ UNION ALL SELECT 'children without parent', parent FROM child WHERE parent NOT I
 UNION ALL SELECT 'pending child that is gone', child FROM child WHERE state = 0 AND child NOT IN (SELECT key FROM job)
 UNION ALL SELECT 'waits for nobody', key FROM job
   WHERE state = 3 AND key NOT IN (SELECT parent FROM child WHERE state = 0)
-UNION ALL SELECT 'child that its parent does not know', key FROM job WHERE parent IN (SELECT key FROM job)
-  AND state NOT IN (4, 5) AND key NOT IN (SELECT child FROM child WHERE child.parent = job.parent)
 UNION ALL SELECT 'children of one that has none', parent FROM child
   WHERE parent IN (SELECT key FROM job WHERE has_children = 0)
 """

@@ -2,19 +2,23 @@
 
 import argparse
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from bullpen.cli.jobs import STATE_STYLE
-from bullpen.cli.records import job_json, payload
+from bullpen.cli.records import child_json, job_json, payload
 from bullpen.cli.showing import Show
 from bullpen.cli.times import ago, span, stamp
 from bullpen.cli.verb import OK, Verb, add_job, opened
 from bullpen.clock import SYSTEM_CLOCK
+from bullpen.errors import JobMissing
 from bullpen.job.record import JobRecord, JobRef
 from bullpen.job.state import State
-from bullpen.stores.base import LogPage
+from bullpen.stores.base import Child, ChildPage, LogPage, Store
 
 _LABEL = 10
+_CHILDREN = 100
+"""Shown at most; the first ones, in the store's order."""
 
 
 async def run(args: argparse.Namespace, show: Show) -> int:
@@ -22,10 +26,16 @@ async def run(args: argparse.Namespace, show: Show) -> int:
     async with opened(args) as store:
         job = await store.job(ref)
         logs = await store.logs(ref)
+        page = await store.children(ref, limit=_CHILDREN)
+        states = {child.ref: await _state(store, child) for child in page.children}
     if show.as_json:
-        show.document({**job_json(job), "logs": list(logs.lines), "logs_total": logs.total})
+        children = [child_json(child, states[child.ref]) for child in page.children]
+        more = page.next_cursor is not None
+        logged = {"logs": list(logs.lines), "logs_total": logs.total}
+        show.document({**job_json(job), "children": children, "children_left_out": more, **logged})
     else:
         _tell(show, job, logs)
+        _tell_children(show, page, states)
     return OK
 
 
@@ -46,6 +56,25 @@ def _tell(show: Show, job: JobRecord, logs: LogPage) -> None:
         _section(show, f"log{left_out}", "\n".join(logs.lines))
 
 
+async def _state(store: Store, child: Child) -> State | None:
+    """Where the child itself is; None if it is gone."""
+    try:
+        return (await store.job(child.ref)).state
+    except JobMissing:
+        return None
+
+
+def _tell_children(show: Show, page: ChildPage, states: Mapping[JobRef, State | None]) -> None:
+    if not page.children:
+        return
+    left_out = f" (the first {len(page.children):,})" if page.next_cursor is not None else ""
+    show.raw("\n" + show.paint(f"children{left_out}", "dim") + "\n")
+    for child in page.children:
+        state = states[child.ref]
+        where = "gone" if state is None else state.value
+        show.line(f"  {child.ref}  {child.state.value}, {where}{f': {child.reason}' if child.reason else ''}")
+
+
 def _facts(job: JobRecord) -> list[tuple[str, str]]:
     now_ms = SYSTEM_CLOCK.now_ms()
     crashes = ", ".join(f"{count} × {kind}" for kind, count in job.crashes.items())
@@ -61,6 +90,8 @@ def _facts(job: JobRecord) -> list[tuple[str, str]]:
         ("worker", job.worker or "" if job.state == State.ACTIVE else ""),
         ("to stop", job.cancelling or "yes" if job.cancelling is not None else ""),
         ("note", job.note or ""),
+        ("parent", str(job.parent) if job.parent is not None else ""),
+        ("to fail", job.doomed.message if job.doomed is not None else ""),
         ("tenant", job.tenant or ""),
         ("tags", ", ".join(job.spec.tags)),
         ("headers", ", ".join(f"{name}={value}" for name, value in job.spec.headers.items())),
@@ -102,7 +133,7 @@ def _pretty(value: Any) -> str:
 
 VERB = Verb(
     "job",
-    "show one job: data, error, attempts, log",
+    "show one job: data, error, attempts, family, log",
     "  bullpen job mail 17\n  bullpen job mail order-1 --json",
     add_job,
     run,

@@ -30,7 +30,7 @@ from bullpen.stores.base import (
     StoreFacts,
     WorkerInfo,
 )
-from bullpen.stores.sqlite import adding, claiming, leasing, looking, rescuing, settling, steering
+from bullpen.stores.sqlite import adding, claiming, completing, leasing, looking, rescuing, steering
 from bullpen.stores.sqlite.connection import Sync
 from bullpen.stores.sqlite.file import SharedFile, Waiter, acquire, release
 from bullpen.stores.sqlite.requests import answer_add, answer_exchange
@@ -114,7 +114,7 @@ class SqliteStore:
 
         def exchange(tx: Transaction, *, may_claim: bool) -> Exchanged:
             tx.failed.clear()
-            settled = settling.settle(tx, settlements) if settlements else []
+            settled = completing.settle(tx, settlements) if settlements else []
             claimed = claiming.claim(tx, wants, claimant) if wants and may_claim else Claimed()
             _tell_if_drained(tx, settlements, settled, claimed)
             return Exchanged(tuple(settled), claimed, tuple(tx.failed))
