@@ -7,7 +7,7 @@ NODE_READY := tests/interop/node_modules/.ready
 TESTS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup servers dev test check bench soak promises clean
+.PHONY: help setup servers dev test check bench soak promises interop clean
 
 help:  ## List the recipes
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,9 +38,13 @@ check: setup  ## Format, lint, types, import contracts, generated docs
 	$(BIN)/mypy src tests benchmarks scripts examples
 	$(BIN)/lint-imports
 	$(BIN)/python scripts/promises.py --check
+	$(BIN)/python scripts/interop.py --check
 
 promises: setup  ## Write the table of promises from the conformance tests
 	$(BIN)/python scripts/promises.py
+
+interop: setup  ## Write the table of what BullMQ and Bullpen do with each other's jobs
+	$(BIN)/python scripts/interop.py
 
 bench: setup  ## Measure Bullpen beside its peers (QUICK=1 for a short run)
 	$(BIN)/python -m benchmarks.run $(if $(QUICK),--quick)

@@ -11,7 +11,7 @@ import signal
 import sys
 import threading
 from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -40,6 +40,12 @@ class Child:
             raise ChildFailed(f"ended with code {await self._in_time(self._process.wait())} and no answer")
         answer: Answer = json.loads(line)
         return answer
+
+    async def told(self, order: Mapping[str, Any]) -> Answer:
+        """Its answer to a line of ours."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(order).encode() + b"\n")
+        return await self.answer()
 
     async def last_answer(self) -> Answer:
         """Tell it to stop, and hear what it has to say."""

@@ -17,3 +17,8 @@ def find_limit(given: Path | None) -> Path:
 async def run_limit(script: Path, path: Path, *, sync: str, batch: int, jobs: int) -> Answer:
     """Its figures: `add_per_s` and `drain_per_s`."""
     return await ask(sys.executable, script, "sqlite", path, "--sync", sync, "--batch", str(batch), "--jobs", str(jobs))
+
+
+async def run_limit_on_redis(script: Path, url: str, *, batch: int, jobs: int) -> Answer:
+    """Its figures: `add_per_s`, `drain_per_s` and `store_us_per_job` of the drain."""
+    return await ask(sys.executable, script, "redis", url, "--batch", str(batch), "--jobs", str(jobs))

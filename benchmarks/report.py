@@ -8,12 +8,10 @@ from typing import Any
 from benchmarks.series import Figures, Ratio, Series, Summary
 from benchmarks.trials import MEASURES
 
-_START, _END = "<!-- results -->", "<!-- /results -->"
 
-
-def in_order(series: Iterable[Series]) -> list[Series]:
+def in_order(series: Iterable[Series], measures: Sequence[str] = MEASURES) -> list[Series]:
     """By measure, and within it by system."""
-    return sorted(series, key=lambda one: (MEASURES.index(one.measure), one.system))
+    return sorted(series, key=lambda one: (measures.index(one.measure), one.system))
 
 
 def as_json(figures: Figures, series: Sequence[Series], ratios: Sequence[Ratio], setup: Sequence[str]) -> str:
@@ -69,13 +67,16 @@ def _range(found: Summary) -> str:
 
 
 def _number(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:.2f}"
+    if value >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.2f}" if value >= 0.1 else f"{value:.3f}"
 
 
-def write_between_markers(page: Path, text: str) -> None:
+def write_between_markers(page: Path, text: str, place: str = "results") -> None:
     """Put the tables where the page has its place for them."""
-    before, _, rest = page.read_text().partition(_START)
-    _, end, after = rest.partition(_END)
-    if not end:
-        raise ValueError(f"{page.name} has no place for results: {_START} … {_END}")
-    page.write_text(f"{before}{_START}\n\n{text}\n{_END}{after}")
+    start, end = f"<!-- {place} -->", f"<!-- /{place} -->"
+    before, _, rest = page.read_text().partition(start)
+    _, found, after = rest.partition(end)
+    if not found:
+        raise ValueError(f"{page.name} has no place for results: {start} … {end}")
+    page.write_text(f"{before}{start}\n\n{text}\n{end}{after}")

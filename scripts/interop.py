@@ -63,7 +63,8 @@ major for that. Bullpen goes along with whichever last opened the queue. One hol
 with jobs in it before BullMQ 5.x ever opened it must be resumed by Bullpen, since a resume by 5.x could drop jobs.
 - Once one of BullMQ's workers has taken back a job with a priority from a dead worker, the job waits in the line of \
 those without one: BullMQ's rule, which Bullpen's workers go along with. What Bullpen takes back keeps its priority.
-- Flows and job schedulers of BullMQ are not Bullpen's business: leave queues that have them to BullMQ's workers.
+- Leave queues with BullMQ's flows or job schedulers to BullMQ's workers. Bullpen's run such jobs as any other: a \
+parent whose child they ran waits for ever, and a scheduler whose job they ran stops.
 """
 
 CELLS = """\

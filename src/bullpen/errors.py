@@ -7,9 +7,10 @@
     ├── JobError            about one job or queue
     │   ├── JobMissing      ├── QueueMissing   ├── WrongState
     │   ├── JobFailed       ├── ResultTimeout  ├── CodecMissing
-    │   └── LeaseLost
+    │   ├── LeaseLost       └── MoveRefused
     ├── StoreError          about the place where jobs are kept
     │   ├── StoreUnavailable (try again)        ├── StoreFull (make room, try again)
+    │   │   └── StoreNotOpen
     │   ├── StoreReadOnly   ├── StoreCorrupt   ├── StoreTooNew
     │   └── BufferFull      ── BufferLost      (the producer's own, while the store is away)
     └── Signal              raised by a handler to steer its job
@@ -123,6 +124,12 @@ class LeaseLost(JobError):
     code = "lease-lost"
 
 
+class MoveRefused(JobError):
+    """The queue cannot be moved there, or no further; no job was lost by that."""
+
+    code = "move-refused"
+
+
 class StoreError(BullpenError):
     """About the place where jobs are kept."""
 
@@ -133,6 +140,12 @@ class StoreUnavailable(StoreError):
     """The store cannot be reached or does not answer; the same call may succeed later."""
 
     code = "store-unavailable"
+
+
+class StoreNotOpen(StoreUnavailable):
+    """It was not opened, or was closed."""
+
+    code = "store-not-open"
 
 
 class StoreFull(StoreError):

@@ -1,20 +1,23 @@
-"""An application on a file of its own, and workers that are stopped when the test ends."""
+"""An application on a place of its own, and workers that are stopped when the test ends."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from pathlib import Path
 
 import pytest
 
-from bullpen import Bullpen, SqliteStore, Worker, WorkerOptions
+from bullpen import Bullpen, Worker, WorkerOptions
+from tests.support.places import Place, place, redis_server
+
+__all__ = ["place", "redis_server"]
 
 StartWorker = Callable[..., Worker]
 
 
 @pytest.fixture
-async def pen(tmp_path: Path) -> AsyncIterator[Bullpen]:
-    async with Bullpen(SqliteStore(tmp_path / "queue.db")) as pen:
+async def pen(place: Place) -> AsyncIterator[Bullpen]:
+    async with Bullpen(place.store()) as pen:
         yield pen
+    await place.check()
 
 
 @pytest.fixture

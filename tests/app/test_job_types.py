@@ -15,7 +15,6 @@ from bullpen import (
     JobFailed,
     JobRecord,
     JobRef,
-    SqliteStore,
     State,
     Worker,
     add_all,
@@ -24,6 +23,7 @@ from bullpen.job.spec import JobSpec
 from bullpen.stores.base import AddOutcome
 from tests.app.conftest import StartWorker
 from tests.app.models import User, end_it, far, older, where_am_i
+from tests.support.places import Place
 
 
 class _Words:
@@ -229,8 +229,8 @@ async def test_without_arguments_the_environment_says_where_jobs_are(
             Bullpen(wrong)
 
 
-async def test_a_codec_of_the_application_is_also_its_workers(tmp_path: Path) -> None:
-    """Data, results and hooks all see plain values; the file does not."""
+async def test_a_codec_of_the_application_is_also_its_workers(place: Place) -> None:
+    """Data, results and hooks all see plain values; the store does not."""
 
     class Backwards:
         name = "backwards"
@@ -244,7 +244,7 @@ async def test_a_codec_of_the_application_is_also_its_workers(tmp_path: Path) ->
     from bullpen import Hooks
 
     seen: list[object] = []
-    pen = Bullpen(SqliteStore(tmp_path / "queue.db"), codec=Backwards())
+    pen = Bullpen(place.store(), codec=Backwards())
 
     @pen.job(hooks=Hooks(on_complete=lambda ctx, result: seen.append(result)))
     async def echo(ctx: Context, text: str) -> str:

@@ -16,6 +16,7 @@ from bullpen import BadData, BufferLost, Bullpen, Context, DeadFilter, JobFailed
 from bullpen.stores.base import AddOutcome, Cancellation
 from tests.app.models import Point
 from tests.support.outage import OutageStore
+from tests.support.places import Place, only_on_sqlite
 
 ROOT = Path(__file__).parents[2]
 
@@ -23,8 +24,8 @@ ROOT = Path(__file__).parents[2]
 class Shop:
     """An application as a Django project has one: made at import, used from threads."""
 
-    def __init__(self, path: Path) -> None:
-        self.pen = pen = Bullpen(str(path))
+    def __init__(self, address: str) -> None:
+        self.pen = pen = Bullpen(address)
 
         @pen.job(queue="shop")
         async def double(ctx: Context, number: int) -> int:
@@ -68,8 +69,8 @@ class Shop:
 
 
 @pytest.fixture
-def shop(tmp_path: Path) -> Iterator[Shop]:
-    shop = Shop(tmp_path / "queue.db")
+def shop(place: Place) -> Iterator[Shop]:
+    shop = Shop(place.address)
     yield shop
     shop.pen.sync.close()
 
@@ -134,10 +135,10 @@ async def test_it_has_a_store_of_its_own(shop: Shop) -> None:
     assert (await asyncio.to_thread(second.record)).state == State.PRIORITIZED
 
 
-def test_adds_of_an_outage_are_buffered_and_a_loss_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_adds_of_an_outage_are_buffered_and_a_loss_is_told(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     from bullpen.queue.buffer import Buffer
 
-    store = OutageStore(tmp_path / "queue.db")
+    store = OutageStore(place.store())
     monkeypatch.setattr(store, "another", lambda: store)
     pen = Bullpen(store, buffer=10)
 
@@ -158,9 +159,10 @@ def test_adds_of_an_outage_are_buffered_and_a_loss_is_told(tmp_path: Path, monke
 # ── in processes of their own ────────────────────────────────────────────────────────────
 
 _PRELUDE = """
-import json, os, sys
+import json, logging, os, sys
 from bullpen import Bullpen, BullpenError, Context
 
+logging.disable(logging.WARNING)  # a server that keeps nothing on disk is warned of
 pen = Bullpen(sys.argv[1])
 
 @pen.job(queue="shop")
@@ -201,10 +203,11 @@ _END_WITH_A_FULL_BUFFER = """
 import sys
 from bullpen import Bullpen, Context
 from bullpen.queue.buffer import Buffer
+from bullpen.settings import store_from
 from tests.support.outage import OutageStore
 
 Buffer.close.__defaults__ = (0.05,)  # no need to wait for what will not come
-store = OutageStore(sys.argv[1])
+store = OutageStore(store_from(sys.argv[1]))
 store.is_away = True
 store.another = lambda: store
 pen = Bullpen(store, buffer=5)
@@ -217,9 +220,9 @@ pen.sync.add(work)
 """
 
 
-def _run(program: str, path: Path) -> "subprocess.CompletedProcess[str]":
+def _run(program: str, place: Place) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
-        [sys.executable, "-W", "ignore::DeprecationWarning", "-c", program, str(path)],
+        [sys.executable, "-W", "ignore::DeprecationWarning", "-c", program, place.address],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -228,28 +231,29 @@ def _run(program: str, path: Path) -> "subprocess.CompletedProcess[str]":
     )
 
 
-def test_it_works_in_each_child_of_a_pre_fork_server(tmp_path: Path) -> None:
+def test_it_works_in_each_child_of_a_pre_fork_server(place: Place) -> None:
     """The application is made before the fork and first used after it."""
-    done = _run(_PRELUDE + _FORK_BEFORE_USE, tmp_path / "queue.db")
+    done = _run(_PRELUDE + _FORK_BEFORE_USE, place)
     assert json.loads(done.stdout) == [[0, 0, 0], 3]
     assert not done.stderr
 
 
-def test_a_child_of_a_process_that_used_it_is_told_why_it_cannot(tmp_path: Path) -> None:
+@only_on_sqlite
+def test_a_child_of_a_process_that_used_it_is_told_why_it_cannot(place: Place) -> None:
     """A SQLite file cannot cross a fork: an error that says so, and no hang; the parent goes on."""
-    done = _run(_PRELUDE + _FORK_AFTER_USE, tmp_path / "queue.db")
+    done = _run(_PRELUDE + _FORK_AFTER_USE, place)
     code, message = json.loads(done.stdout)
     assert code == "store-unavailable"
     assert "was open when this process was forked" in message
 
 
-def test_a_process_ends_without_a_close(tmp_path: Path) -> None:
-    done = _run(_PRELUDE + _END_WITHOUT_CLOSE, tmp_path / "queue.db")
+def test_a_process_ends_without_a_close(place: Place) -> None:
+    done = _run(_PRELUDE + _END_WITHOUT_CLOSE, place)
     assert (done.stdout, done.stderr) == ("added\n", "")
 
 
-def test_a_process_that_ends_with_a_full_buffer_says_so_once(tmp_path: Path) -> None:
-    done = _run(_END_WITH_A_FULL_BUFFER, tmp_path / "queue.db")
+def test_a_process_that_ends_with_a_full_buffer_says_so_once(place: Place) -> None:
+    done = _run(_END_WITH_A_FULL_BUFFER, place)
     assert [line for line in done.stderr.splitlines() if "bullpen" in line] == [
         "bullpen: 2 jobs could not be added before the end and are lost"
     ]

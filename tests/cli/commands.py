@@ -62,16 +62,16 @@ def environment(**more: str) -> dict[str, str]:
 class Folder:
     """A place to give commands in, with a store of its own."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, address: str) -> None:
         self.path = path
-        self.file = path / "jobs.db"
+        self._address = address
 
     def bullpen(self, *arguments: object, given: str = "", **variables: str) -> Answer:
         """Run to the end, with pipes."""
         done = subprocess.run(
             words(*arguments),
             cwd=self.path,
-            env=environment(BULLPEN_STORE=f"sqlite:{self.file}", **variables),
+            env=environment(BULLPEN_STORE=self._address, **variables),
             input=given,
             capture_output=True,
             text=True,
@@ -87,7 +87,7 @@ class Folder:
         process = subprocess.Popen(
             words(*arguments),
             cwd=self.path,
-            env=environment(BULLPEN_STORE=f"sqlite:{self.file}", PYTHONUNBUFFERED="1"),
+            env=environment(BULLPEN_STORE=self._address, PYTHONUNBUFFERED="1"),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -101,7 +101,7 @@ class Folder:
 
     @contextlib.contextmanager
     def at_terminal(self, *arguments: object, **variables: str) -> Iterator["Terminal"]:
-        terminal = Terminal(words(*arguments), self.path, environment(BULLPEN_STORE=f"sqlite:{self.file}", **variables))
+        terminal = Terminal(words(*arguments), self.path, environment(BULLPEN_STORE=self._address, **variables))
         try:
             yield terminal
         finally:

@@ -5,14 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from bullpen import Failure, Queue, SqliteStore
+from bullpen import Failure, Queue, Store
 from bullpen.job.verdicts import Completed, Failed, Settlement, Verdict
 from tests.cli.commands import Folder
+from tests.support.places import Place, place, redis_server
+
+__all__ = ["place", "redis_server"]
 
 LONG = "a message that is so long that no table of eighty columns has room for it, with \x1b[31mcolour"
 
 
-async def settle(store: SqliteStore, queue: str, verdicts: Sequence[Verdict]) -> None:
+async def settle(store: Store, queue: str, verdicts: Sequence[Verdict]) -> None:
     """Claim as many jobs as there are verdicts, and end them so."""
     claimed = await store.claim({queue: len(verdicts)}, worker="a-worker", lease_ms=60_000, request=f"claim {queue}")
     pairs = zip(claimed.jobs, verdicts, strict=True)
@@ -20,21 +23,21 @@ async def settle(store: SqliteStore, queue: str, verdicts: Sequence[Verdict]) ->
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Folder:
+def folder(tmp_path: Path, place: Place) -> Folder:
     """With no store yet."""
-    return Folder(tmp_path)
+    return Folder(tmp_path, place.address)
 
 
 @pytest.fixture
-async def store(folder: Folder) -> AsyncIterator[SqliteStore]:
-    store = SqliteStore(folder.file)
+async def store(place: Place) -> AsyncIterator[Store]:
+    store = place.store()
     await store.open()
     yield store
     await store.close()
 
 
 @pytest.fixture
-async def shop(folder: Folder, store: SqliteStore) -> Folder:
+async def shop(folder: Folder, store: Store) -> Folder:
     """Mail: two failed alike, one completed, one delayed, one waiting. Reports: one failed, with a stack."""
     mail, reports = Queue(store, "mail"), Queue(store, "reports")
     await mail.add_bulk([mail.prepare("welcome", {"n": n}, priority=5) for n in range(3)])

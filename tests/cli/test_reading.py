@@ -1,13 +1,15 @@
 """The verbs that only look: as tables for people, as JSON for programs."""
 
 import re
+import shlex
 
 import pytest
 
-from bullpen import SqliteStore
+from bullpen import Store
 from bullpen.stores.base import WorkerInfo, WorkerState
 from tests.cli.commands import COLUMNS, Folder
 from tests.cli.conftest import LONG
+from tests.support.places import only_on_sqlite
 
 _TABLES = [
     ("queues",),
@@ -19,14 +21,14 @@ _TABLES = [
 ]
 
 
-async def _beat(store: SqliteStore) -> None:
+async def _beat(store: Store) -> None:
     queues = {"mail": 5, "reports": 2, "a-queue-with-a-long-name": 7}
     worker = WorkerInfo(name="a-worker-with-a-name-that-is-long-1234", state=WorkerState.PROCESSING, queues=queues)
     await store.beat(worker, ttl_ms=60_000)
 
 
 @pytest.mark.parametrize("words", _TABLES, ids=" ".join)
-async def test_a_table_fits_the_terminal(shop: Folder, store: SqliteStore, words: tuple[str, ...]) -> None:
+async def test_a_table_fits_the_terminal(shop: Folder, store: Store, words: tuple[str, ...]) -> None:
     """At most 80 columns, each column at one place, and nothing in the data steers the terminal."""
     await _beat(store)
     answer = shop.seen(*words)
@@ -40,8 +42,9 @@ async def test_a_table_fits_the_terminal(shop: Folder, store: SqliteStore, words
     assert "\x1b[31mcolour" not in answer.out
 
 
+@only_on_sqlite  # colours are those of the command line
 @pytest.mark.parametrize("words", [*_TABLES, ("doctor",), ("job", "mail", "next")], ids=" ".join)
-async def test_colour_is_for_terminals_that_want_it(shop: Folder, store: SqliteStore, words: tuple[str, ...]) -> None:
+async def test_colour_is_for_terminals_that_want_it(shop: Folder, store: Store, words: tuple[str, ...]) -> None:
     await _beat(store)
     assert shop.seen(*words).has_colour
     assert not shop.seen(*words, NO_COLOR="1").has_colour
@@ -75,7 +78,7 @@ def test_jobs_in_pages(shop: Folder) -> None:
     newest = shop.bullpen("jobs", "mail", "--state", "failed", "--newest", "--json").json
     assert [job["id"] for job in newest["jobs"]] == ["2", "1"]
     told = shop.bullpen("jobs", "mail", "--state", "failed", "--limit", 1).lines[-1]
-    assert told == f"more: bullpen jobs mail --state failed --cursor {cursor}"
+    assert told == f"more: bullpen jobs mail --state failed --cursor {shlex.quote(cursor)}"
 
 
 def test_jobs_of_all_states(shop: Folder) -> None:
@@ -85,6 +88,7 @@ def test_jobs_of_all_states(shop: Folder) -> None:
     assert shop.bullpen("jobs", "mail", "--state", "active").out == "No active jobs in mail.\n"
 
 
+@only_on_sqlite  # refused before a store is asked
 def test_a_cursor_needs_a_state(shop: Folder) -> None:
     answer = shop.bullpen("jobs", "mail", "--cursor", "1,1")
     assert (answer.code, answer.out) == (2, "")
@@ -132,7 +136,7 @@ def test_events_are_followed_until_interrupted(shop: Folder) -> None:
         assert following.wait(30) == 0
 
 
-async def test_workers(shop: Folder, store: SqliteStore) -> None:
+async def test_workers(shop: Folder, store: Store) -> None:
     assert shop.bullpen("workers").out.startswith("No workers.")
     assert shop.bullpen("workers", "--json").json == []
     await _beat(store)
@@ -141,7 +145,7 @@ async def test_workers(shop: Folder, store: SqliteStore) -> None:
     assert "mail 5, reports 2" in shop.bullpen("workers").out
 
 
-def test_an_empty_store_says_what_to_do(folder: Folder, store: SqliteStore) -> None:
+def test_an_empty_store_says_what_to_do(folder: Folder, store: Store) -> None:
     assert "bullpen enqueue" in folder.bullpen("queues").out
     assert folder.bullpen("queues", "--json").json == []
     assert folder.bullpen("dead").out == "No failed jobs.\n"

@@ -3,8 +3,9 @@
 import json
 from pathlib import Path
 
-from bullpen import Queue, SqliteStore
+from bullpen import Queue, Store
 from tests.cli.commands import Folder
+from tests.support.places import only_on_sqlite
 
 
 def test_enqueue_makes_the_store_and_the_job(folder: Folder) -> None:
@@ -39,12 +40,13 @@ def test_retry_all_shows_a_bar_at_a_terminal(shop: Folder) -> None:
     assert shop.bullpen("retry", "mail", "--all", "--json").json == {"retried": 0}
 
 
+@only_on_sqlite  # refused before a store is asked
 def test_retry_wants_to_know_which(shop: Folder) -> None:
     assert shop.bullpen("retry", "mail").code == 2
     assert shop.bullpen("retry", "mail", 1, "--all").code == 2
 
 
-async def test_cancel(shop: Folder, store: SqliteStore) -> None:
+async def test_cancel(shop: Folder, store: Store) -> None:
     """A job that waits ends; one that runs is told to; one that has ended is a no."""
     assert shop.bullpen("cancel", "mail", "later", "--reason", "too late").out == "mail/later is cancelled\n"
     assert "too late" in shop.bullpen("job", "mail", "later", "--json").json["failure"]["message"]
@@ -85,6 +87,7 @@ def test_dead_groups_lead_to_their_jobs(shop: Folder) -> None:
     assert [group["queue"] for group in shop.bullpen("dead", "--group", "--json").json] == ["reports"]
 
 
+@only_on_sqlite  # refused before a store is asked
 def test_dead_acts_on_everything_only_if_told_so(shop: Folder) -> None:
     for act in ("retry", "purge", "export"):
         answer = shop.bullpen("dead", act)
@@ -112,7 +115,7 @@ def test_dead_export(shop: Folder) -> None:
     assert shop.bullpen("dead", "export", "--all", "--output", "no/such/folder").code == 2
 
 
-async def test_a_long_retry_takes_all(folder: Folder, store: SqliteStore) -> None:
+async def test_a_long_retry_takes_all(folder: Folder, store: Store) -> None:
     """More than one portion."""
     queue = Queue(store, "many")
     jobs = await queue.add_bulk([queue.prepare("x") for _ in range(1_200)])

@@ -7,12 +7,16 @@ import pytest
 
 from bullpen.settings import STORE
 from tests.cli.commands import COLUMNS, Folder
+from tests.support.places import FilePlace, only_on_sqlite
 
 _CURSOR_SHOWN, _SCREEN_BACK = "\x1b[?25h", "\x1b[?1049l"
 
 
+@only_on_sqlite  # the demo has a file of its own, whatever store is asked for
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_dev_without_a_terminal_tells_in_lines_and_ends_when_told(folder: Folder, number: signal.Signals) -> None:
+def test_dev_without_a_terminal_tells_in_lines_and_ends_when_told(
+    folder: Folder, place: FilePlace, number: signal.Signals
+) -> None:
     with folder.started("dev") as demo:
         assert demo.stdout is not None
         told = ""
@@ -25,9 +29,10 @@ def test_dev_without_a_terminal_tells_in_lines_and_ends_when_told(folder: Folder
         assert (demo.returncode, errors) == (0, "")
         assert "\x1b" not in told + rest
         assert rest.endswith("handed back what they ran.\n")
-    assert not folder.file.exists(), f"{STORE} is someone's own"
+    assert not place.path.exists(), f"{STORE} is someone's own"
 
 
+@only_on_sqlite
 @pytest.mark.parametrize("how", ["q", "interrupt"])
 def test_dev_at_a_terminal_shows_a_board_and_leaves_it_tidy(folder: Folder, how: str) -> None:
     with folder.at_terminal("dev") as terminal:
@@ -44,6 +49,7 @@ def test_dev_at_a_terminal_shows_a_board_and_leaves_it_tidy(folder: Folder, how:
     assert max(map(len, answer.lines)) <= COLUMNS
 
 
+@only_on_sqlite
 def test_dev_ends_by_itself_and_leaves_its_jobs_to_be_looked_at(folder: Folder) -> None:
     answer = folder.bullpen("dev", "--seconds", 3)
     assert answer.code == 0
@@ -53,6 +59,7 @@ def test_dev_ends_by_itself_and_leaves_its_jobs_to_be_looked_at(folder: Folder) 
     assert folder.bullpen("dev", "--seconds", 1).code == 0, "a second time on the same file"
 
 
+@only_on_sqlite
 def test_dev_whose_reader_leaves_is_no_error(folder: Folder) -> None:
     with folder.started("dev") as demo:
         assert demo.stdout is not None

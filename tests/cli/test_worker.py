@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 from tests.cli.commands import Folder
+from tests.support.places import only_on_sqlite
 
 _SHOP = """
 import os
@@ -62,6 +63,7 @@ def test_a_worker_runs_jobs_until_told_to_stop(app: Folder, number: signal.Signa
         assert worker.wait(30) == 0
 
 
+@only_on_sqlite  # no job is run
 def test_only_the_queues_asked_for(app: Folder) -> None:
     with app.started("worker", "shop:pen", "--queue", "images") as worker:
         assert "{'images': 5}" in _heard(worker, "serves")
@@ -80,6 +82,7 @@ def test_several_processes(app: Folder) -> None:
         assert worker.wait(30) == 0
 
 
+@only_on_sqlite  # refused before a store is asked
 @pytest.mark.parametrize(
     "words, reason",
     [

@@ -1,12 +1,14 @@
 """A store with failed jobs, and a clock that moves when told."""
 
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
-from bullpen import DeadLetters, SqliteStore
+from bullpen import DeadLetters, Store
 from bullpen.testing.clock import ManualClock
+from tests.support.places import Place, place, redis_server
+
+__all__ = ["place", "redis_server"]
 
 
 @pytest.fixture
@@ -15,13 +17,14 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture
-async def store(tmp_path: Path, clock: ManualClock) -> AsyncIterator[SqliteStore]:
-    store = SqliteStore(tmp_path / "queue.db", clock=clock, sync="normal")
+async def store(place: Place, clock: ManualClock) -> AsyncIterator[Store]:
+    store = place.store(clock=clock)
     await store.open()
     yield store
     await store.close()
+    await place.check()
 
 
 @pytest.fixture
-def letters(store: SqliteStore) -> DeadLetters:
+def letters(store: Store) -> DeadLetters:
     return DeadLetters(store)

@@ -17,19 +17,19 @@ from bullpen import (
     JobRef,
     NewJob,
     QueueMissing,
-    SqliteStore,
     State,
+    Store,
 )
 from bullpen.testing.clock import ManualClock
 from tests.deadletters.failing import STACK, fail, fail_waiting
 
 
-async def _fail_many(store: SqliteStore, how_many: int, queue: str = "mail") -> None:
+async def _fail_many(store: Store, how_many: int, queue: str = "mail") -> None:
     await store.add([NewJob(queue, f"kind-{n % 2}") for n in range(how_many)], request=f"add {queue}")
     await fail_waiting(store, [Failure(f"broken {n}", type="ValueError") for n in range(how_many)], queue)
 
 
-async def test_each_part_of_a_filter_narrows(store: SqliteStore, letters: DeadLetters, clock: ManualClock) -> None:
+async def test_each_part_of_a_filter_narrows(store: Store, letters: DeadLetters, clock: ManualClock) -> None:
     first = await fail(store, tenant="acme", tags=["vip", "eu"], failure=Failure("user 42 is gone", type="LookupError"))
     clock.advance(1_000)
     middle_ms = clock.now_ms()
@@ -59,7 +59,7 @@ async def test_each_part_of_a_filter_narrows(store: SqliteStore, letters: DeadLe
 
 
 async def test_the_newest_come_first_and_no_more_than_asked(
-    store: SqliteStore, letters: DeadLetters, clock: ManualClock
+    store: Store, letters: DeadLetters, clock: ManualClock
 ) -> None:
     refs = []
     for _ in range(5):
@@ -68,14 +68,14 @@ async def test_the_newest_come_first_and_no_more_than_asked(
     assert [job.ref for job in await letters.find(limit=3)] == refs[:1:-1]
 
 
-async def test_only_failed_jobs_are_dead(store: SqliteStore, letters: DeadLetters) -> None:
+async def test_only_failed_jobs_are_dead(store: Store, letters: DeadLetters) -> None:
     await store.add([NewJob("mail", "waiting")], request="add")
     assert await letters.find() == []
     assert await letters.groups() == []
     assert await letters.retry() == await letters.purge() == 0
 
 
-async def test_groups_are_the_reasons(store: SqliteStore, letters: DeadLetters, clock: ManualClock) -> None:
+async def test_groups_are_the_reasons(store: Store, letters: DeadLetters, clock: ManualClock) -> None:
     """The most frequent first, each with the span of time, and its newest job to look at."""
     start_ms = clock.now_ms()
     refs = []
@@ -91,7 +91,7 @@ async def test_groups_are_the_reasons(store: SqliteStore, letters: DeadLetters, 
     assert [job.ref for job in await letters.find(DeadFilter(fingerprint=seldom.fingerprint))] == [rare]
 
 
-async def test_a_retry_gives_fresh_attempts_and_is_noted(store: SqliteStore, letters: DeadLetters) -> None:
+async def test_a_retry_gives_fresh_attempts_and_is_noted(store: Store, letters: DeadLetters) -> None:
     ref = await fail(store, attempts=1)
     other = await fail(store, name="remind")
     assert await letters.retry(DeadFilter(name="welcome")) == 1
@@ -102,7 +102,7 @@ async def test_a_retry_gives_fresh_attempts_and_is_noted(store: SqliteStore, let
 
 
 @pytest.mark.parametrize("act", ["retry", "purge"])
-async def test_more_than_a_page_is_acted_on_whole(store: SqliteStore, letters: DeadLetters, act: str) -> None:
+async def test_more_than_a_page_is_acted_on_whole(store: Store, letters: DeadLetters, act: str) -> None:
     """Pages shift as jobs leave them; none is skipped, and what does not match stays."""
     await _fail_many(store, 1_300)
     await _fail_many(store, 20, "bills")
@@ -113,7 +113,7 @@ async def test_more_than_a_page_is_acted_on_whole(store: SqliteStore, letters: D
     assert await getattr(letters, act)() == 670
 
 
-async def test_a_limit_takes_the_oldest(store: SqliteStore, letters: DeadLetters, clock: ManualClock) -> None:
+async def test_a_limit_takes_the_oldest(store: Store, letters: DeadLetters, clock: ManualClock) -> None:
     refs = []
     for _ in range(4):
         refs.append(await fail(store))
@@ -123,7 +123,7 @@ async def test_a_limit_takes_the_oldest(store: SqliteStore, letters: DeadLetters
 
 
 async def test_a_job_that_fails_again_at_once_is_not_retried_for_ever(
-    store: SqliteStore, letters: DeadLetters, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+    store: Store, letters: DeadLetters, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What failed after the retry began is left for the next one."""
     await _fail_many(store, 600)
@@ -141,7 +141,7 @@ async def test_a_job_that_fails_again_at_once_is_not_retried_for_ever(
 
 
 async def test_a_job_that_another_took_is_not_counted(
-    store: SqliteStore, letters: DeadLetters, monkeypatch: pytest.MonkeyPatch
+    store: Store, letters: DeadLetters, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gone, retried, left = [await fail(store) for _ in range(3)]
     jobs = store.jobs
@@ -158,7 +158,7 @@ async def test_a_job_that_another_took_is_not_counted(
     assert (await store.job(left)).state == State.WAITING
 
 
-async def test_an_export_is_plain_and_complete(store: SqliteStore, letters: DeadLetters, clock: ManualClock) -> None:
+async def test_an_export_is_plain_and_complete(store: Store, letters: DeadLetters, clock: ManualClock) -> None:
     now_ms = clock.now_ms()
     ref = await fail(
         store,
@@ -184,7 +184,7 @@ async def test_an_export_is_plain_and_complete(store: SqliteStore, letters: Dead
     }
 
 
-async def test_an_export_without_the_codec_shows_what_is_stored(store: SqliteStore) -> None:
+async def test_an_export_without_the_codec_shows_what_is_stored(store: Store) -> None:
     """The rest of the line is worth having."""
 
     class Backwards:
@@ -205,7 +205,7 @@ async def test_an_export_without_the_codec_shows_what_is_stored(store: SqliteSto
     assert "user_id" not in blind
 
 
-async def test_queues_bound_what_is_seen(store: SqliteStore) -> None:
+async def test_queues_bound_what_is_seen(store: Store) -> None:
     await fail(store)
     bill = await fail(store, queue="bills")
     some = DeadLetters(store, ["bills", "not-there-yet"])

@@ -1,14 +1,15 @@
 """A store that can be watched, and a clock that moves when told."""
 
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
 from bullpen import Queue
 from bullpen.testing.clock import ManualClock
 from tests.queue.working import WatchedStore
-from tests.support.sqlite_harness import check_file
+from tests.support.places import Place, place, redis_server
+
+__all__ = ["place", "redis_server"]
 
 
 @pytest.fixture
@@ -17,17 +18,12 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "queue.db"
-
-
-@pytest.fixture
-async def store(path: Path, clock: ManualClock) -> AsyncIterator[WatchedStore]:
-    store = WatchedStore(path, clock=clock)
+async def store(place: Place, clock: ManualClock) -> AsyncIterator[WatchedStore]:
+    store = WatchedStore(place.store(clock=clock))
     await store.open()
     yield store
     await store.close()
-    check_file(path)
+    await place.check()
 
 
 @pytest.fixture

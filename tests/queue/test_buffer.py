@@ -15,8 +15,8 @@ from bullpen import (
     Context,
     NewJob,
     Queue,
-    SqliteStore,
     State,
+    Store,
     StoreFull,
     StoreUnavailable,
     UsageError,
@@ -24,24 +24,24 @@ from bullpen import (
 from bullpen.queue.buffer import Buffer
 from bullpen.stores.base import Added, AddOutcome
 from tests.support.outage import OutageStore
-from tests.support.sqlite_harness import check_file
+from tests.support.places import Place
 
 MANY = 2_000
 
 
 @pytest.fixture
-async def away(tmp_path: Path) -> AsyncIterator[OutageStore]:
+async def away(place: Place) -> AsyncIterator[OutageStore]:
     """A store that was there once, and is away now."""
-    store = OutageStore(tmp_path / "away.db")
+    store = OutageStore(place.store())
     await store.open()
     store.is_away = True
     yield store
     store.is_away = False
     await store.close()
-    check_file(tmp_path / "away.db")
+    await place.check()
 
 
-async def _numbers(store: SqliteStore) -> list[int]:
+async def _numbers(store: Store) -> list[int]:
     """The numbers that were added, in the order in which they will run."""
     numbers: list[int] = []
     cursor: str | None = None
@@ -138,9 +138,9 @@ async def test_what_cannot_be_sent_before_the_end_is_told(away: OutageStore) -> 
     await buffer.close()  # said once
 
 
-async def test_an_application_buffers_the_adds_of_its_types(tmp_path: Path) -> None:
+async def test_an_application_buffers_the_adds_of_its_types(place: Place) -> None:
     """Also when the store was never there since the start; the id is known at once, and the job can be followed."""
-    store = OutageStore(tmp_path / "queue.db")
+    store = OutageStore(place.store())
     store.is_away = True
     pen = Bullpen(store, buffer=10)
 
@@ -160,8 +160,8 @@ async def test_an_application_buffers_the_adds_of_its_types(tmp_path: Path) -> N
     await pen.close()
 
 
-async def test_an_application_that_ends_tells_what_it_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = OutageStore(tmp_path / "queue.db")
+async def test_an_application_that_ends_tells_what_it_lost(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = OutageStore(place.store())
     store.is_away = True
     pen = Bullpen(store, buffer=10)
     await pen.queue("work").add("one")
@@ -212,9 +212,9 @@ async def test_a_job_that_the_store_refuses_takes_no_other_along(
     assert "job job-3 of queue work is refused and lost: not this one" in caplog.text
 
 
-def test_what_an_event_loop_left_behind_is_sent_by_the_next(tmp_path: Path) -> None:
+def test_what_an_event_loop_left_behind_is_sent_by_the_next(place: Place) -> None:
     """A script that runs several loops, one after the other, loses nothing between them."""
-    store = OutageStore(tmp_path / "queue.db")
+    store = OutageStore(place.store())
     store.is_away = True
     buffer = Buffer(store, 10)
     queue = Queue(store, "work", buffer=buffer)
@@ -234,9 +234,9 @@ def test_what_an_event_loop_left_behind_is_sent_by_the_next(tmp_path: Path) -> N
     assert asyncio.run(end()) == [1, 2]
 
 
-async def test_a_server_that_buffers_starts_without_the_store(tmp_path: Path) -> None:
+async def test_a_server_that_buffers_starts_without_the_store(place: Place) -> None:
     """One that does not is told at once."""
-    store = OutageStore(tmp_path / "queue.db")
+    store = OutageStore(place.store())
     store.is_away = True
     async with Bullpen(store, buffer=5) as pen:
         assert (await pen.queue("work").add("one", 1)).outcome == AddOutcome.BUFFERED
@@ -250,17 +250,18 @@ async def test_a_server_that_buffers_starts_without_the_store(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("limit", [-1, True, 1.5, "3"])
-def test_what_a_limit_cannot_be(tmp_path: Path, limit: object) -> None:
+def test_what_a_limit_cannot_be(limit: object) -> None:
     with pytest.raises(BadOption, match="buffer"):
-        Bullpen(str(tmp_path / "queue.db"), buffer=limit)  # type: ignore[arg-type]
+        Bullpen("sqlite:never-opened.db", buffer=limit)  # type: ignore[arg-type]
 
 
 _ENDS_WITHOUT_CLOSE = """
 import asyncio, sys
 from bullpen import Bullpen, Context
+from bullpen.settings import store_from
 from tests.support.outage import OutageStore
 
-store = OutageStore(sys.argv[1])
+store = OutageStore(store_from(sys.argv[1]))
 store.is_away = True
 pen = Bullpen(store, buffer=100)
 
@@ -275,13 +276,13 @@ asyncio.run(add())
 """
 
 
-async def test_a_process_that_ends_without_a_close_says_what_is_lost(tmp_path: Path) -> None:
+async def test_a_process_that_ends_without_a_close_says_what_is_lost(place: Place) -> None:
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-c",
         _ENDS_WITHOUT_CLOSE,
-        str(tmp_path / "queue.db"),
+        place.address,
         cwd=Path(__file__).parents[2],
         stderr=pipe,
     )

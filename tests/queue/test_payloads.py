@@ -2,9 +2,7 @@
 
 import base64
 import json
-import sqlite3
 import zlib
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -14,6 +12,7 @@ from bullpen import BadData, Codec, Queue
 from bullpen.job.verdicts import Completed
 from bullpen.queue.payload import from_bytes, to_bytes
 from tests.queue.working import WatchedStore, claim, complete_next, settle
+from tests.support.places import Place
 
 
 class Zip:
@@ -52,23 +51,15 @@ JSON = st.recursive(
 )
 
 
-def _stored(path: Path) -> list[bytes]:
-    db = sqlite3.connect(path)
-    try:
-        return [bytes(data) for (data,) in db.execute("SELECT data FROM body ORDER BY key")]
-    finally:
-        db.close()
-
-
 @pytest.mark.parametrize("codec", CODECS, ids=lambda codec: codec.name)
 async def test_a_codec_s_data_comes_back_and_is_not_to_be_read_meanwhile(
-    store: WatchedStore, path: Path, codec: Codec
+    store: WatchedStore, place: Place, codec: Codec
 ) -> None:
     queue = Queue(store, "work", codec=codec)
     job = await queue.add("mail", {"to": "ada@example.com"})
     await job.update_data({"to": "ada@example.com", "again": True})
     assert await job.data() == {"to": "ada@example.com", "again": True}
-    (stored,) = _stored(path)
+    stored = place.data_at_rest(job.ref)
     assert b"ada" not in stored
     envelope = json.loads(stored)
     assert envelope.keys() == {"$codec", "body"}
@@ -94,10 +85,10 @@ async def test_the_limit_is_on_what_was_said_not_on_what_is_stored(store: Watche
     assert await (await queue.add("mail", "x" * 98)).data() == "x" * 98
 
 
-async def test_data_without_a_codec_is_plain_json(queue: Queue, path: Path) -> None:
+async def test_data_without_a_codec_is_plain_json(queue: Queue, place: Place) -> None:
     """A reader in another language needs nothing but a JSON parser."""
-    await queue.add("mail", {"to": "Zoë", "n": 1.5, "list": [None, True], "emoji": "🐂"})
-    (stored,) = _stored(path)
+    job = await queue.add("mail", {"to": "Zoë", "n": 1.5, "list": [None, True], "emoji": "🐂"})
+    stored = place.data_at_rest(job.ref)
     assert stored.decode() == '{"to":"Zoë","n":1.5,"list":[null,true],"emoji":"🐂"}'
     assert json.loads(stored) == {"to": "Zoë", "n": 1.5, "list": [None, True], "emoji": "🐂"}
 

@@ -4,17 +4,18 @@ import asyncio
 import uuid
 from collections.abc import Sequence
 
-from bullpen import Failure, NewJob, SqliteStore, Store
+from bullpen import Failure, NewJob, Store
 from bullpen.job.record import ClaimedJob
 from bullpen.job.verdicts import Completed, Failed, Settlement, Verdict
 from bullpen.stores.base import Added, EventPage, SettleOutcome
+from tests.support.around import StoreAround
 
 
-class WatchedStore(SqliteStore):
+class WatchedStore(StoreAround):
     """Notes what is asked of it, and otherwise is the store that it is."""
 
-    def __init__(self, *args: object, **options: object) -> None:
-        super().__init__(*args, **options)  # type: ignore[arg-type]
+    def __init__(self, inner: Store) -> None:
+        super().__init__(inner)
         self.adds: list[int] = []
         """The number of jobs of each add."""
         self.listening = asyncio.Event()
@@ -24,16 +25,16 @@ class WatchedStore(SqliteStore):
 
     async def add(self, jobs: Sequence[NewJob], *, request: str) -> Sequence[Added]:
         self.adds.append(len(jobs))
-        return await super().add(jobs, request=request)
+        return await self.inner.add(jobs, request=request)
 
     async def events(self, queue: str, *, after: str | None, limit: int, timeout_ms: int) -> EventPage:
         if not timeout_ms:
-            return await super().events(queue, after=after, limit=limit, timeout_ms=timeout_ms)
+            return await self.inner.events(queue, after=after, limit=limit, timeout_ms=timeout_ms)
         self.listeners += 1
         self.most_listeners = max(self.listeners, self.most_listeners)
         self.listening.set()
         try:
-            return await super().events(queue, after=after, limit=limit, timeout_ms=timeout_ms)
+            return await self.inner.events(queue, after=after, limit=limit, timeout_ms=timeout_ms)
         finally:
             self.listeners -= 1
 

@@ -2,31 +2,37 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from pathlib import Path
 
 import pytest
 
-from bullpen import Queue, SqliteStore, Worker, WorkerOptions
+from bullpen import Queue, Store, Worker, WorkerOptions
+from bullpen.settings import STORE
 from bullpen.worker.handlers import Handlers
+from tests.support.places import Place, place, redis_server
+
+__all__ = ["place", "redis_server"]
 
 StartWorker = Callable[..., Worker]
 
 
 @pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
-    store = SqliteStore(tmp_path / "queue.db")
+async def store(place: Place, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Store]:
+    """Other processes find it by their environment."""
+    monkeypatch.setenv(STORE, place.address)
+    store = place.store()
     await store.open()
     yield store
     await store.close()
+    await place.check()
 
 
 @pytest.fixture
-def queue(store: SqliteStore) -> Queue:
+def queue(store: Store) -> Queue:
     return Queue(store, "work")
 
 
 @pytest.fixture
-async def start_worker(store: SqliteStore) -> AsyncIterator[StartWorker]:
+async def start_worker(store: Store) -> AsyncIterator[StartWorker]:
     """Start a worker in this process; it is stopped at the end, and its failure is the test's."""
     started: list[tuple[Worker, asyncio.Task[object]]] = []
 

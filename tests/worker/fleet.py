@@ -1,15 +1,12 @@
-"""Worker factories for supervised processes; the file and the fleet's habits come by environment."""
+"""Worker factories for supervised processes; the store and the fleet's habits come by environment."""
 
 import asyncio
 import os
 import signal
 import time
 
-from bullpen import Context, SqliteStore, Worker, WorkerOptions
-
-
-def store() -> SqliteStore:
-    return SqliteStore(os.environ["FLEET_STORE"])
+from bullpen import Context, Worker, WorkerOptions
+from bullpen.settings import store_from
 
 
 async def quick_or_slow(ctx: Context) -> int:
@@ -42,7 +39,7 @@ def stubborn_thread(ctx: Context) -> int:
 
 def make_worker() -> Worker:
     options = WorkerOptions(concurrency=20, grace=float(os.environ.get("FLEET_GRACE", "30")))
-    return Worker(store(), {"work": quick_or_slow}, options)
+    return Worker(store_from(), {"work": quick_or_slow}, options)
 
 
 def make_misbehaving_worker() -> Worker:
@@ -54,4 +51,4 @@ def make_misbehaving_worker() -> Worker:
         max_jobs=int(os.environ["FLEET_MAX_JOBS"]) if "FLEET_MAX_JOBS" in os.environ else None,
         max_memory_mb=int(os.environ["FLEET_MAX_MEMORY"]) if "FLEET_MAX_MEMORY" in os.environ else None,
     )
-    return Worker(store(), {"work": misbehave, "threads": stubborn_thread}, options)
+    return Worker(store_from(), {"work": misbehave, "threads": stubborn_thread}, options)

@@ -3,11 +3,10 @@
 import asyncio
 import os
 import time
-from pathlib import Path
 
 import pytest
 
-from bullpen import Context, FailureKind, JobFailed, Queue, SqliteStore, Supervisor, WorkerOptions
+from bullpen import Context, FailureKind, JobFailed, Queue, Store, Supervisor, WorkerOptions
 from tests.worker.conftest import StartWorker
 from tests.worker.waiting import until
 
@@ -33,10 +32,9 @@ async def test_a_blocking_handler_keeps_its_job_and_is_named(queue: Queue, start
     "queue_name, data", [("work", {"how": "block for ever"}), ("threads", {"how": "never return"})]
 )
 async def test_a_handler_that_blocks_for_ever_is_ended_and_its_process_replaced(
-    store: SqliteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, queue_name: str, data: dict[str, str]
+    store: Store, queue_name: str, data: dict[str, str]
 ) -> None:
     """The job fails by its timeout; the same supervisor's next process does the next job."""
-    monkeypatch.setenv("FLEET_STORE", str(tmp_path / "queue.db"))
     queue = Queue(store, queue_name)
     supervisor = Supervisor("tests.worker.fleet:make_misbehaving_worker", processes=1)
     running = asyncio.create_task(supervisor.run())

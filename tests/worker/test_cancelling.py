@@ -5,25 +5,26 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bullpen import Context, FailureKind, JobFailed, Queue, SqliteStore, Worker, WorkerOptions, in_process
+from bullpen import Context, FailureKind, JobFailed, Queue, Store, Worker, WorkerOptions, in_process
 from bullpen.job.verdicts import Settlement
 from bullpen.queue.job import Job
 from bullpen.stores.base import Exchanged, Notice
+from tests.support.around import StoreAround
 from tests.worker import in_other_process
 from tests.worker.conftest import StartWorker
 from tests.worker.waiting import until
 
 _CANCEL = """
 import asyncio, sys
-from bullpen import Queue, SqliteStore
+from bullpen import Queue
+from bullpen.settings import store_from
 
-async def main(path, job_id):
-    store = SqliteStore(path)
+async def main(job_id):
+    store = store_from()
     await store.open()
     print(await Queue(store, "work").job(job_id).cancel("changed my mind"))
     await store.close()
@@ -32,8 +33,8 @@ asyncio.run(main(*sys.argv[1:]))
 """
 
 
-async def cancel_from_another_process(folder: Path, job: Job[Any]) -> str:
-    command = [sys.executable, "-c", _CANCEL, str(folder / "queue.db"), job.id]
+async def cancel_from_another_process(job: Job[Any]) -> str:
+    command = [sys.executable, "-c", _CANCEL, job.id]
     done = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, check=True, timeout=60)
     return done.stdout.strip()
 
@@ -46,9 +47,7 @@ async def assert_cancelled(job: Job[Any]) -> None:
     assert record.failure.kind == FailureKind.CANCELLED
 
 
-async def test_an_async_handler_is_interrupted_at_its_await(
-    queue: Queue, start_worker: StartWorker, tmp_path: Path
-) -> None:
+async def test_an_async_handler_is_interrupted_at_its_await(queue: Queue, start_worker: StartWorker) -> None:
     started, tidied_up = asyncio.Event(), asyncio.Event()
 
     async def wait(ctx: Context) -> None:
@@ -61,12 +60,12 @@ async def test_an_async_handler_is_interrupted_at_its_await(
     start_worker({"work": wait})
     job = await queue.add("wait", attempts=3)
     await started.wait()
-    assert await cancel_from_another_process(tmp_path, job) == "cancelling"
+    assert await cancel_from_another_process(job) == "cancelling"
     await assert_cancelled(job)
     assert tidied_up.is_set()
 
 
-async def test_a_thread_that_looks_stops(queue: Queue, start_worker: StartWorker, tmp_path: Path) -> None:
+async def test_a_thread_that_looks_stops(queue: Queue, start_worker: StartWorker) -> None:
     started, told = threading.Event(), threading.Event()
 
     def look(ctx: Context) -> None:
@@ -78,12 +77,12 @@ async def test_a_thread_that_looks_stops(queue: Queue, start_worker: StartWorker
     start_worker({"work": look})
     job = await queue.add("look")
     await asyncio.to_thread(started.wait)
-    await cancel_from_another_process(tmp_path, job)
+    await cancel_from_another_process(job)
     await assert_cancelled(job)
 
 
 async def test_a_thread_that_does_not_look_keeps_its_slot_and_is_listed(
-    queue: Queue, store: SqliteStore, start_worker: StartWorker, tmp_path: Path
+    queue: Queue, store: Store, start_worker: StartWorker
 ) -> None:
     """Nothing can end a thread: the job goes on, and whoever lists the workers sees it stuck."""
     started, let_go = threading.Event(), threading.Event()
@@ -96,28 +95,28 @@ async def test_a_thread_that_does_not_look_keeps_its_slot_and_is_listed(
     start_worker({"work": ignore}, WorkerOptions(lease=1))
     job = await queue.add("ignore")
     await asyncio.to_thread(started.wait)
-    await cancel_from_another_process(tmp_path, job)
+    await cancel_from_another_process(job)
     workers = await until(store.workers, lambda workers: any(worker.stuck for worker in workers))
     assert workers[0].stuck == (job.ref,)
     let_go.set()
     assert await job.result(30) == "I finished anyway"
 
 
-async def test_a_process_that_blocks_is_killed(queue: Queue, start_worker: StartWorker, tmp_path: Path) -> None:
+async def test_a_process_that_blocks_is_killed(queue: Queue, start_worker: StartWorker) -> None:
     start_worker({"work": in_process(in_other_process.block)})
     job = await queue.add("block")
     await until(job.logs, lambda lines: lines == ("blocking",))
-    await cancel_from_another_process(tmp_path, job)
+    await cancel_from_another_process(job)
     await assert_cancelled(job)
 
 
-async def test_a_waiting_job_is_cancelled_at_once(queue: Queue, tmp_path: Path) -> None:
+async def test_a_waiting_job_is_cancelled_at_once(queue: Queue) -> None:
     job = await queue.add("wait")
-    assert await cancel_from_another_process(tmp_path, job) == "cancelled"
+    assert await cancel_from_another_process(job) == "cancelled"
     await assert_cancelled(job)
 
 
-async def test_a_full_worker_hears_of_a_cancellation(queue: Queue, start_worker: StartWorker, tmp_path: Path) -> None:
+async def test_a_full_worker_hears_of_a_cancellation(queue: Queue, start_worker: StartWorker) -> None:
     """Also when every slot is taken and it claims nothing."""
     started = asyncio.Event()
 
@@ -128,17 +127,19 @@ async def test_a_full_worker_hears_of_a_cancellation(queue: Queue, start_worker:
     start_worker({"work": wait}, WorkerOptions(concurrency=1))
     job = await queue.add("wait")
     await started.wait()
-    await cancel_from_another_process(tmp_path, job)
+    await cancel_from_another_process(job)
     await assert_cancelled(job)
 
 
-class LateAnswers(SqliteStore):
+class LateAnswers(StoreAround):
     """Holds back the answer to a claim until the worker was told of a cancellation."""
 
-    told = asyncio.Event()
+    def __init__(self, inner: Store, told: threading.Event) -> None:
+        super().__init__(inner)
+        self._told = told
 
     def another(self) -> "LateAnswers":
-        return LateAnswers(self._path)
+        return LateAnswers(self.inner.another(), self._told)
 
     async def exchange(
         self,
@@ -149,28 +150,28 @@ class LateAnswers(SqliteStore):
         lease_ms: int,
         request: str,
     ) -> Exchanged:
-        answer = await super().exchange(settlements, wants, worker=worker, lease_ms=lease_ms, request=request)
+        answer = await self.inner.exchange(settlements, wants, worker=worker, lease_ms=lease_ms, request=request)
         if answer.claimed.jobs:
             await until(self._was_told, bool)
         return answer
 
     async def notices(self, worker: str, *, timeout_ms: int) -> Sequence[Notice]:
-        notices = await super().notices(worker, timeout_ms=timeout_ms)
+        notices = await self.inner.notices(worker, timeout_ms=timeout_ms)
         if notices:
-            LateAnswers.told.set()
+            self._told.set()
         return notices
 
     async def _was_told(self) -> bool:
-        return LateAnswers.told.is_set()
+        return self._told.is_set()
 
 
-async def test_a_cancellation_that_overtakes_the_claim_s_answer_is_not_lost(queue: Queue, tmp_path: Path) -> None:
+async def test_a_cancellation_that_overtakes_the_claim_s_answer_is_not_lost(queue: Queue) -> None:
     """The worker hears of it before it knows that it has the job."""
 
     async def wait(ctx: Context) -> None:
         await asyncio.Event().wait()
 
-    worker = Worker(LateAnswers(tmp_path / "queue.db"), {"work": wait})
+    worker = Worker(LateAnswers(queue.store, threading.Event()), {"work": wait})
     working = asyncio.create_task(worker.run())
     job = await queue.add("wait")
     await until(queue.counts, lambda counts: counts.active == 1)

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from bullpen import Context, CrashKind, Ended, Queue, SqliteStore, State, StoreTooNew, Worker, WorkerOptions
+from bullpen import Context, CrashKind, Ended, Queue, State, Store, StoreTooNew, Worker, WorkerOptions
 from bullpen.stores.base import WorkerState
+from tests.support.places import only_on_sqlite
 from tests.worker.conftest import StartWorker
 from tests.worker.waiting import until
 
 
 async def test_sigterm_with_twenty_running_jobs(queue: Queue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ten finish within the grace period; ten are waiting again, no attempt burnt, and another worker does them."""
-    monkeypatch.setenv("FLEET_STORE", str(tmp_path / "queue.db"))
     monkeypatch.setenv("FLEET_GRACE", "5")
     go = tmp_path / "go"
     quick = [await queue.add("quick", {"until": str(go)}) for _ in range(10)]
@@ -49,8 +49,7 @@ async def test_sigterm_with_twenty_running_jobs(queue: Queue, tmp_path: Path, mo
     assert await working == Ended.STOPPED
 
 
-async def test_a_second_signal_hurries(queue: Queue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FLEET_STORE", str(tmp_path / "queue.db"))
+async def test_a_second_signal_hurries(queue: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FLEET_GRACE", "600")
     job = await queue.add("slow", {"slow": True})
     command = [sys.executable, "-m", "bullpen.worker.process", "tests.worker.fleet:make_worker"]
@@ -105,7 +104,7 @@ async def test_a_cancelled_run_hands_its_jobs_back(queue: Queue) -> None:
     assert (record.state, record.attempts_made) == (State.WAITING, 0)
 
 
-async def test_states_are_listed(queue: Queue, store: SqliteStore) -> None:
+async def test_states_are_listed(queue: Queue, store: Store) -> None:
     started, let_go = asyncio.Event(), asyncio.Event()
 
     async def wait(ctx: Context) -> None:
@@ -127,7 +126,7 @@ async def test_states_are_listed(queue: Queue, store: SqliteStore) -> None:
     assert (await store.workers())[0].state == WorkerState.STOPPED
 
 
-async def test_stopping_twice_is_safe(store: SqliteStore) -> None:
+async def test_stopping_twice_is_safe(store: Store) -> None:
     async def never(ctx: Context) -> None: ...
 
     worker = Worker(store, {"work": never})
@@ -136,6 +135,7 @@ async def test_stopping_twice_is_safe(store: SqliteStore) -> None:
     assert await worker.run() == Ended.STOPPED
 
 
+@only_on_sqlite
 async def test_a_worker_ends_when_the_file_becomes_too_new(queue: Queue, tmp_path: Path) -> None:
     """No waiting can help an old worker beside a newer file: it says so and ends."""
     seen = asyncio.Event()

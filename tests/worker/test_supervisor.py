@@ -11,11 +11,6 @@ from bullpen.worker.oom import OomWatch
 from tests.worker.waiting import until
 
 
-@pytest.fixture(autouse=True)
-def fleet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FLEET_STORE", str(tmp_path / "queue.db"))
-
-
 async def test_a_killed_process_is_replaced_and_its_job_told_apart(
     queue: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:

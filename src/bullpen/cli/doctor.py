@@ -1,7 +1,6 @@
 """`bullpen doctor`: what is wrong, and what to do about it."""
 
 import argparse
-import logging
 
 from bullpen.cli.findings import about_file, about_python, about_queue, about_workers
 from bullpen.cli.showing import Show
@@ -24,7 +23,6 @@ _EXAMPLES = """
 
 
 async def run(args: argparse.Namespace, show: Show) -> int:
-    logging.getLogger("bullpen").addHandler(logging.NullHandler())  # what a store would log is told here
     store = store_from(args.store)
     code = OK
     found = [about_python()]

@@ -1,6 +1,7 @@
 """`bullpen jobs QUEUE`: the jobs of a queue, state by state."""
 
 import argparse
+import shlex
 
 from bullpen.cli.records import error_words, job_json, when
 from bullpen.cli.showing import Show
@@ -67,7 +68,7 @@ def _tell(args: argparse.Namespace, show: Show, found: list[JobRecord], more: di
         return
     show_jobs(show, found)
     for state, cursor in more.items():
-        again = f"--state {state} --cursor {cursor}{' --newest' if args.newest else ''}"
+        again = f"--state {state} --cursor {shlex.quote(cursor)}{' --newest' if args.newest else ''}"
         show.line(f"more: bullpen jobs {args.queue} {again if args.state else f'--state {state}'}", "dim")
 
 

@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import logging
 import os
 import sys
 from collections.abc import Sequence
@@ -21,6 +22,7 @@ from bullpen.cli import (
     queues,
     resume,
     retry,
+    store,
     top,
     worker,
     workers,
@@ -45,6 +47,7 @@ VERBS: tuple[Verb, ...] = (
     workers.VERB,
     top.VERB,
     doctor.VERB,
+    store.VERB,
     completion.VERB,
 )
 _DESCRIPTION = "Background jobs that do not get lost: add, run, watch and mend them."
@@ -91,6 +94,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = parser.parse_args(argv)
     args.parser = parser
     show = Show(as_json=getattr(args, "json", False))
+    # A verb tells what it has to tell. The log is for workers, and `doctor` says what a store would warn of.
+    logging.getLogger("bullpen").addHandler(logging.NullHandler())
     if args.version:
         show.line(_versions())
         return OK

@@ -5,16 +5,14 @@ that were made in one turn of the event loop share one trip to the store.
 """
 
 import asyncio
-import uuid
 import weakref
 from collections.abc import Sequence
 from weakref import WeakKeyDictionary
 
 from bullpen.job.spec import NewJob
-from bullpen.queue.buffer import Buffer
-from bullpen.stores.base import Added, Store
+from bullpen.queue.trips import Producer, add_jobs
+from bullpen.stores.base import Added
 
-Producer = Store | Buffer
 _AT_ONCE = 500
 """Larger trips gain nothing, and the first waits for the last."""
 
@@ -57,7 +55,7 @@ class Adder:
 
     async def _travel(self, store: Producer, company: Sequence[tuple[NewJob, asyncio.Future[Added]]]) -> None:
         try:
-            answers = await store.add([job for job, _ in company], request=uuid.uuid4().hex)
+            answers = await add_jobs(store, [job for job, _ in company])
         except Exception as error:  # noqa: BLE001 - it is every caller's error
             for _, future in company:
                 if not future.done():

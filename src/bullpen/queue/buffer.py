@@ -10,7 +10,6 @@ import atexit
 import collections
 import logging
 import os
-import random
 import sys
 import uuid
 from collections.abc import Sequence
@@ -19,6 +18,7 @@ import msgspec
 
 from bullpen.errors import BadOption, BufferFull, BufferLost, BullpenError, StoreError, StoreUnavailable
 from bullpen.job.spec import NewJob
+from bullpen.scheduling.pauses import Pauses
 from bullpen.stores.base import Added, AddOutcome, Store
 
 logger = logging.getLogger("bullpen.buffer")
@@ -92,17 +92,16 @@ class Buffer:
 
     async def _send(self) -> None:
         """Add what is held, oldest first, until nothing is."""
-        pause_s = _FIRST_PAUSE_S
+        pauses = Pauses(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
         while self._held:
             trip = [self._held[n] for n in range(min(_TRIP, len(self._held)))]
             try:
                 await self._deliver(trip)
             except StoreError as error:
                 logger.debug("the store is still away: %s", error)
-                await asyncio.sleep(pause_s * random.uniform(0.5, 1))  # noqa: S311 - to spread, not to hide
-                pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)
+                await asyncio.sleep(pauses.next_s())
             else:
-                pause_s = _FIRST_PAUSE_S
+                pauses.begin_anew()
         logger.info("the store is back; nothing waits here any more")
 
     async def _deliver(self, trip: Sequence[NewJob]) -> None:

@@ -1,12 +1,18 @@
 """Following a queue's events from a cursor that survives a restart of the listener."""
 
+import asyncio
+import logging
 from collections.abc import AsyncIterator
 
 import msgspec
 
+from bullpen.errors import StoreNotOpen, StoreUnavailable
 from bullpen.job.events import Event
 from bullpen.job.names import check_queue_name
+from bullpen.queue.trips import new_pauses
 from bullpen.stores.base import FROM_START, Store
+
+logger = logging.getLogger("bullpen.queue")
 
 __all__ = ["FROM_START", "Gap", "QueueEvents"]
 
@@ -26,7 +32,8 @@ class QueueEvents:
                 ...                       # too late: some events were dropped
             saved_cursor = event.cursor   # keep it where a restart finds it
 
-    Without a cursor it starts now; with `FROM_START`, at the oldest event that is kept.
+    Without a cursor it starts now; with `FROM_START`, at the oldest event that is kept. A store
+    that goes away is waited for; what happened meanwhile follows when it is back.
     """
 
     def __init__(self, store: Store, queue: str, *, after: str | None = None, page: int = 500) -> None:
@@ -44,8 +51,17 @@ class QueueEvents:
 
     async def __aiter__(self) -> AsyncIterator[Event | Gap]:
         await self.ready()
+        pauses = new_pauses()
         while True:
-            page = await self._store.events(self._queue, after=self.cursor, limit=self._page, timeout_ms=10_000)
+            try:
+                page = await self._store.events(self._queue, after=self.cursor, limit=self._page, timeout_ms=10_000)
+            except StoreNotOpen:
+                raise
+            except StoreUnavailable as error:
+                logger.warning("cannot follow the events of %s, trying again: %s", self._queue, error)
+                await asyncio.sleep(pauses.next_s())
+                continue
+            pauses.begin_anew()
             if page.gap:
                 self.cursor = page.cursor if not page.events else self.cursor
                 yield Gap(self.cursor or "")

@@ -1,6 +1,5 @@
 """What a producer and an operator hold of a queue."""
 
-import uuid
 from collections.abc import Sequence
 from typing import Any, Unpack
 
@@ -16,6 +15,7 @@ from bullpen.queue.buffer import Buffer
 from bullpen.queue.job import Job
 from bullpen.queue.payload import MAX_PAYLOAD_BYTES, Codec, to_bytes
 from bullpen.queue.results import Results
+from bullpen.queue.trips import add_jobs
 from bullpen.stores.base import Added, Counts, JobPage, Store
 
 _MANY = 1_000_000_000
@@ -156,8 +156,7 @@ async def add_all(jobs: Sequence[tuple[Queue, NewJob]]) -> list[Job[Any]]:
             raise BadOption(f"jobs[{n}]: was not prepared by a queue of the same store")
         _check_prepared(n, job)
     check_trees([job for _, job in jobs])
-    named = [with_ids(job) for _, job in jobs]
-    added = await jobs[0][0].producer.add(named, request=uuid.uuid4().hex)
+    added = await add_jobs(jobs[0][0].producer, [with_ids(job) for _, job in jobs])
     return [_handle(queue, one) for (queue, _), one in zip(jobs, added, strict=True)]
 
 

@@ -6,13 +6,17 @@ already, in the log.
 """
 
 import asyncio
+import logging
 from collections import defaultdict
 
-from bullpen.errors import JobMissing
+from bullpen.errors import JobMissing, StoreNotOpen, StoreUnavailable
 from bullpen.job.events import Event, EventKind
 from bullpen.job.record import Failure, JobRef
 from bullpen.job.state import State
-from bullpen.stores.base import FROM_START, Store
+from bullpen.queue.trips import new_pauses
+from bullpen.stores.base import FROM_START, EventPage, Store
+
+logger = logging.getLogger("bullpen.queue")
 
 Outcome = bytes | Failure
 """The result's JSON, or why the job failed."""
@@ -95,18 +99,31 @@ class Results:
         try:
             page = await self._store.events(self._queue, after=None, limit=1, timeout_ms=0)
             self._listening.set()
+            pauses = new_pauses()
             while True:
-                page = await self._store.events(self._queue, after=page.cursor, limit=_PAGE, timeout_ms=_LISTEN_MS)
-                for event in page.events:
-                    self._deliver(event)
-                if page.gap:
-                    await self._look_again()
+                try:
+                    page = await self._hear(page.cursor)
+                    pauses.begin_anew()
+                except StoreNotOpen:
+                    raise
+                except StoreUnavailable as error:
+                    # Nothing is missed: what happens meanwhile stands behind our cursor.
+                    logger.warning("cannot listen for results, trying again: %s", error)
+                    await asyncio.sleep(pauses.next_s())
         except Exception as error:  # noqa: BLE001 - told to all who wait, who would wait for ever
             self._listening.set()
             self._listener = None
             for future in [future for futures in self._waiting.values() for future in futures]:
                 if not future.done():
                     future.set_exception(error)
+
+    async def _hear(self, cursor: str) -> EventPage:
+        page = await self._store.events(self._queue, after=cursor, limit=_PAGE, timeout_ms=_LISTEN_MS)
+        for event in page.events:
+            self._deliver(event)
+        if page.gap:
+            await self._look_again()
+        return page
 
     def _deliver(self, event: Event) -> None:
         if event.job_id is not None and event.job_id in self._waiting and (outcome := _outcome(event)) is not None:

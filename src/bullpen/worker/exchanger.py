@@ -13,13 +13,13 @@ on behalf of all of them.
 import asyncio
 import itertools
 import logging
-import random
 import secrets
 from collections.abc import Callable, Mapping
 
 from bullpen.errors import StoreCorrupt, StoreError, StoreTooNew
 from bullpen.job.record import ClaimedJob, JobRef
 from bullpen.job.verdicts import Settlement, Verdict
+from bullpen.scheduling.pauses import Pauses
 from bullpen.stores.base import Exchanged, SettleOutcome, Store
 from bullpen.worker.options import WorkerOptions
 from bullpen.worker.running import LeaseBook
@@ -127,7 +127,7 @@ class Exchanger:
     async def _exchange(self, settlements: list[Settlement], wants: dict[str, int]) -> Exchanged:
         """Go until there is an answer: the same request again cannot take effect twice."""
         request = next(self._requests)
-        pause_s = _FIRST_PAUSE_S
+        pauses = Pauses(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
         while True:
             try:
                 return await self._store.exchange(
@@ -137,8 +137,7 @@ class Exchanger:
                 raise  # asking again cannot help
             except StoreError as error:
                 logger.warning("the store did not answer, trying again: %s", error)
-                await asyncio.sleep(pause_s * random.uniform(0.5, 1))  # noqa: S311 - to spread, not to hide
-                pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)
+                await asyncio.sleep(pauses.next_s())
 
     def _strike_settled(self, settlements: list[Settlement], answer: Exchanged) -> None:
         for settlement, outcome in zip(settlements, answer.settled, strict=True):
@@ -165,13 +164,16 @@ class Exchanger:
             self._watch.set()
 
     async def _watch_for_work(self) -> None:
+        pauses = Pauses(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
         while True:
             await self._watch.wait()
             try:
                 await self._store.wait(tuple(self._free), timeout_ms=_WATCH_MS)
             except StoreError as error:
                 logger.warning("cannot watch for work: %s", error)
-                await asyncio.sleep(random.uniform(0.5, 1))  # noqa: S311
+                await asyncio.sleep(pauses.next_s())
+            else:
+                pauses.begin_anew()
             self._watch.clear()
             self._hungry = True
             self._attention.set()

@@ -15,6 +15,7 @@ from bullpen.errors import BullpenError, StoreError
 from bullpen.job.options import to_ms
 from bullpen.job.record import JobRecord, JobRef
 from bullpen.job.verdicts import Failed, Released, Settlement
+from bullpen.scheduling.pauses import Pauses
 from bullpen.stores.base import Renewal, Store, WorkerInfo
 from bullpen.upkeep.rescuer import keep_rescuing
 from bullpen.worker.judging import timed_out, verdict_on_failure
@@ -125,7 +126,7 @@ class LeaseKeeper:
                 await self._stopping.wait()
                 for chore in chores:
                     chore.cancel()
-            await self._beat_once()
+            await self._try("say farewell", self._beat_once)
         finally:
             await self._store.close()
 
@@ -161,12 +162,14 @@ class LeaseKeeper:
     async def _bring_notices(self) -> None:
         name = self._charge.info().name
         seen: set[str] = set()
+        pauses = Pauses(_LOOK_S, _NOTICE_MS / 1000)
         while True:
             try:
                 notices = await self._store.notices(name, timeout_ms=_NOTICE_MS)
             except StoreError:
-                await asyncio.sleep(_NOTICE_MS / 1000)
+                await asyncio.sleep(pauses.next_s())
                 continue
+            pauses.begin_anew()
             # A claim whose answer is still on its way is not in the book: its notice is brought once it is.
             known = {notice.lease.token: notice for notice in notices if self._book.find(notice.lease.token)}
             fresh = known.keys() - seen

@@ -9,7 +9,6 @@ handed back with that reason, another process takes its place
 import asyncio
 import logging
 import os
-import random
 import secrets
 import signal
 import socket
@@ -17,6 +16,7 @@ import sys
 
 from bullpen.errors import BadHandler, BadOption, BullpenError
 from bullpen.job.record import CrashKind
+from bullpen.scheduling.pauses import Pauses
 from bullpen.worker.handlers import find_function
 from bullpen.worker.oom import OomWatch
 from bullpen.worker.options import seconds
@@ -81,7 +81,7 @@ class Supervisor:
 
     async def _keep_one(self) -> None:
         """One place: a process in it at all times, with pauses if they die young."""
-        pause_s = _FIRST_PAUSE_S
+        pauses = Pauses(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
         loop = asyncio.get_running_loop()
         while not self._stopping.is_set():
             name = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
@@ -95,10 +95,9 @@ class Supervisor:
                 return
             self.replaced += 1
             if code == EXIT_REPLACE or loop.time() - born > _HEALTHY_AFTER_S:
-                pause_s = _FIRST_PAUSE_S
+                pauses.begin_anew()
                 continue
-            await self._pause(pause_s * random.uniform(0.5, 1))  # noqa: S311 - to spread, not to hide
-            pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)
+            await self._pause(pauses.next_s())
 
     async def _live_and_die(self, name: str) -> int:
         process = await asyncio.create_subprocess_exec(

@@ -163,7 +163,7 @@ async def test_without_the_canary_a_script_would_stop_in_the_middle(store: Redis
     with moving.source.client() as client:
         client.set(key, "untouched")
         moving.begin(moved=0)
-        with pytest.raises(redis.exceptions.TryAgainError):
+        with pytest.raises(redis.exceptions.ResponseError, match="Multiple keys request during rehashing"):
             client.eval(f"#!lua\n{script}", 2, key, store._keys.canary)
         assert client.get(key) == "untouched"
         with pytest.raises(redis.exceptions.ResponseError, match="non local key"):

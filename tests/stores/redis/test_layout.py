@@ -29,14 +29,7 @@ async def test_a_waiting_job(harness: RedisHarness, store: RedisStore) -> None:
     await store.add([NewJob("mail", "welcome", b'{"user":1}', spec=spec)], request="r1")
     base = f"{harness.prefix}:mail:"
     job = await harness.raw.hgetall(f"{base}1")
-    assert json.loads(job.pop("opts")) == {
-        "attempts": 1,
-        "removeOnComplete": {"age": 86_400, "count": 1000},
-        "removeOnFail": False,
-        "kl": 1000,
-        "stackTraceLimit": 10,
-        "bullpen": {"tenant": "acme", "startByMs": NOW + 9},
-    }
+    assert json.loads(job.pop("opts")) == {"bullpen": {"tenant": "acme", "startByMs": NOW + 9}}
     assert job == {
         "name": "welcome",
         "data": '{"user":1}',
@@ -54,6 +47,15 @@ async def test_a_waiting_job(harness: RedisHarness, store: RedisStore) -> None:
         {"event": "added", "tenant": "acme", "jobId": "1", "name": "welcome"},
         {"event": "waiting", "tenant": "acme", "jobId": "1"},
     ]
+
+
+async def test_a_plain_job_takes_no_more_room_than_one_of_bullmq(harness: RedisHarness, store: RedisStore) -> None:
+    """Options are written where they differ from the default: a value over 64 bytes would unpack the record."""
+    await store.add([NewJob("mail", "welcome")], request="r1")
+    job_key = f"{harness.prefix}:mail:1"
+    assert await harness.raw.hget(job_key, "opts") == '{"bullpen":{}}'
+    assert await harness.raw.object("ENCODING", job_key) == "listpack"
+    assert (await store.job(JobRef("mail", "1"))).spec == JobSpec()
 
 
 async def test_scores_of_priorities_and_delays(harness: RedisHarness, store: RedisStore) -> None:

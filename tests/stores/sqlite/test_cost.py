@@ -87,7 +87,7 @@ def _steps_of_middle_page(path: Path, state: State, *, newest_first: bool) -> in
     db = sqlite3.connect(path, isolation_level=None)
     db.execute("BEGIN IMMEDIATE")
     db.execute(f"UPDATE job SET {_MOVE_ALL[state]}")
-    major, minor = looking._ORDER[state]
+    major, minor = looking.ORDER[state]
     cursor = db.execute(
         f"SELECT {major} || ',' || {minor} FROM job ORDER BY {major}, {minor}"
         " LIMIT 1 OFFSET (SELECT count(*) / 2 FROM job)"

@@ -3,6 +3,7 @@
 All bytes travel as text, since the server's msgpack reads no other.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, assert_never
 
@@ -53,11 +54,13 @@ class Batch:
         message: Message = {
             "queue": self.number(job.queue),
             "name": job.name,
-            "data": _text(job.data, job.name),
+            "data": as_text(job.data, job.name),
             "options": encode_options(job).decode(),
-            "delay": spec.delay_ms,
-            "priority": spec.priority,
         }
+        if spec.delay_ms:
+            message["delay"] = spec.delay_ms
+        if spec.priority:
+            message["priority"] = spec.priority
         if job.id is not None:
             message["id"] = job.id
         if job.children:
@@ -99,8 +102,10 @@ class Batch:
     def _verdict(self, settlement: Settlement) -> Message:
         match settlement.verdict:
             case Completed(result, then):
-                followers = self.jobs(then)
-                return {"verdict": "completed", "result": _text(result, settlement.lease.ref), "followers": followers}
+                completed: Message = {"verdict": "completed", "result": as_text(result, settlement.lease.ref)}
+                if then:
+                    completed["followers"] = self.jobs(then)
+                return completed
             case Retry(failure, delay_ms):
                 return {"verdict": "retry", "failure": _failure(failure), "delay": delay_ms}
             case Failed(failure):
@@ -121,15 +126,25 @@ class Batch:
 def ask_add(keys: Keys, jobs: Sequence[NewJob], now_ms: int) -> bytes:
     batch = Batch(keys)
     messages = batch.jobs(jobs)
-    asked: Message = {"now": now_ms, "memory_ms": REQUEST_MEMORY_MS, "queues": batch.queues(), "jobs": messages}
+    asked = _asked_add(batch, messages, now_ms)
     return encode(asked if len(messages) == len(jobs) else asked | {"has_trees": True})
 
 
 def ask_add_children(keys: Keys, lease: Lease, jobs: Sequence[NewJob], now_ms: int) -> bytes:
     batch = Batch(keys)
-    held, messages = batch.lease(lease), batch.jobs(jobs)
-    asked = {"now": now_ms, "memory_ms": REQUEST_MEMORY_MS, "queues": batch.queues(), "jobs": messages, "lease": held}
-    return encode(asked)
+    messages = batch.jobs(jobs)
+    return encode(_asked_add(batch, messages, now_ms) | {"lease": batch.lease(lease), "queues": batch.queues()})
+
+
+def _asked_add(batch: Batch, messages: list[Message], now_ms: int) -> Message:
+    counts = Counter(message["queue"] for message in messages)
+    return {
+        "now": now_ms,
+        "memory_ms": REQUEST_MEMORY_MS,
+        "queues": batch.queues(),
+        "counts": [counts[number] for number in sorted(counts)],
+        "jobs": messages,
+    }
 
 
 def ask_exchange(
@@ -195,12 +210,14 @@ def ask_runnable(keys: Keys, queues: Iterable[str], now_ms: int) -> bytes:
     return encode({"now": now_ms, "queues": batch.queues()})
 
 
-def _failure(failure: Failure) -> Message:
+def failure_details(failure: Failure) -> str:
+    """What BullMQ has no words for."""
     details = {"kind": failure.kind, "type": failure.type}
-    message: Message = {
-        "message": storable(failure.message),
-        "details": _encode_json({name: value for name, value in details.items() if value}).decode(),
-    }
+    return _encode_json({name: value for name, value in details.items() if value}).decode()
+
+
+def _failure(failure: Failure) -> Message:
+    message: Message = {"message": storable(failure.message), "details": failure_details(failure)}
     if failure.stack:
         message["stack"] = storable(failure.stack)
     if failure.kind in _BY_ATTEMPTS:
@@ -208,7 +225,7 @@ def _failure(failure: Failure) -> Message:
     return message
 
 
-def _text(json: bytes, whose: object) -> str:
+def as_text(json: bytes, whose: object) -> str:
     try:
         return json.decode()
     except UnicodeDecodeError as error:

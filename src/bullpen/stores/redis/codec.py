@@ -44,6 +44,10 @@ FIELDS = {
     "crash": "bullpen:crash:",
     # The job that is kept for when another ends:
     "next_id": "jid",
+    # What moves into the queue:
+    "move_origin": "origin",
+    "move_run": "run",
+    "move_ids_below": "idsBelow",
     # The queue's settings:
     "paused": "paused",
     "concurrency": "concurrency",
@@ -98,13 +102,19 @@ _decode = msgspec.json.Decoder().decode
 def encode_options(job: NewJob) -> bytes:
     """The job's options as BullMQ stores them."""
     spec = job.spec
-    options: dict[str, Any] = {
-        _O["attempts"]: spec.attempts,
-        _O["keep_completed"]: _encode_keep(spec.keep_completed),
-        _O["keep_failed"]: _encode_keep(spec.keep_failed),
-        _O["keep_logs"]: spec.keep_logs,
-        _O["keep_stacks"]: spec.keep_stacks,
-    }
+    # What is not written has our default, by the mark that the job bears. Redis packs a record tightly
+    # only as long as each of its values has 64 bytes at most.
+    options: dict[str, Any] = {}
+    if spec.attempts != _DEFAULT.attempts:
+        options[_O["attempts"]] = spec.attempts
+    if spec.keep_completed != _DEFAULT.keep_completed:
+        options[_O["keep_completed"]] = _encode_keep(spec.keep_completed)
+    if spec.keep_failed != _DEFAULT.keep_failed:
+        options[_O["keep_failed"]] = _encode_keep(spec.keep_failed)
+    if spec.keep_logs != _DEFAULT.keep_logs:
+        options[_O["keep_logs"]] = spec.keep_logs
+    if spec.keep_stacks != _DEFAULT.keep_stacks:
+        options[_O["keep_stacks"]] = spec.keep_stacks
     if spec.backoff.kind != "fixed" or spec.backoff.delay_ms:
         options[_O["backoff"]] = _encode_backoff(spec.backoff)
     if spec.on_failure is not None:
@@ -113,8 +123,7 @@ def encode_options(job: NewJob) -> bytes:
         options[_O["dedup"]] = _encode_dedup(spec.dedup)
     given = {"id": job.id, "delay": spec.delay_ms, "priority": spec.priority, "lifo": spec.lifo}
     options |= {_O[word]: value for word, value in given.items() if value}
-    if own := _encode_own(spec):
-        options[_O["own"]] = own
+    options[_O["own"]] = _encode_own(spec)
     return _encode(options)
 
 
@@ -171,6 +180,7 @@ def decode_options(text: bytes) -> JobSpec:
     if not isinstance(options, dict):
         return _DEFAULT
     own = options.get(_O["own"])
+    is_ours = isinstance(own, dict)
     if not isinstance(own, dict):
         own = {}
     return JobSpec(
@@ -185,7 +195,9 @@ def decode_options(text: bytes) -> JobSpec:
         tags=tuple(own.get(_O["tags"], ())),
         headers=own.get(_O["headers"], {}),
         dedup=_decode_dedup(options.get(_O["dedup"])),
-        keep_completed=_decode_keep(options.get(_O["keep_completed"])),
+        keep_completed=_DEFAULT.keep_completed
+        if is_ours and _O["keep_completed"] not in options
+        else _decode_keep(options.get(_O["keep_completed"])),
         keep_failed=_decode_keep(options.get(_O["keep_failed"])),
         keep_logs=_whole(options.get(_O["keep_logs"]), _DEFAULT.keep_logs),
         keep_stacks=_whole(options.get(_O["keep_stacks"]), _DEFAULT.keep_stacks),

@@ -8,7 +8,7 @@ from typing import Any
 
 import redis.exceptions
 
-from bullpen.errors import StoreError, StoreFull, StoreReadOnly, StoreUnavailable
+from bullpen.errors import StoreError, StoreFull, StoreNotOpen, StoreReadOnly, StoreUnavailable
 from bullpen.stores.redis.address import Address, Kind, Node
 from bullpen.stores.redis.client import FAILURES, Client, OnePlace, Place, is_moved
 from bullpen.stores.redis.cluster import ClusterPlace
@@ -78,7 +78,7 @@ class Connection:
     @property
     def client(self) -> Client:
         if self._client is None:
-            raise StoreUnavailable("the store is not open")
+            raise StoreNotOpen("the store is not open")
         return self._client
 
     def _make_place(self) -> Place:

@@ -44,6 +44,8 @@ LAYOUT = {
     # Of ours, after what a queue's own keys begin with:
     "remembered_ids": "ids",
     "start_by": "start-by",
+    "move": "move",
+    "arrivals": "arrivals",
     # Of ours, after what a worker's keys begin with and its name:
     "worker_queues": ":queues",
     "worker_stops": ":stops",
@@ -125,6 +127,21 @@ class Keys:
 
     def marker(self, queue: str) -> str:
         return self.base(queue) + LAYOUT["marker"]
+
+    def counter(self, queue: str) -> str:
+        """The last number that was given out as an id."""
+        return self.base(queue) + LAYOUT["counter"]
+
+    def schedulers(self, queue: str) -> str:
+        return self.base(queue) + LAYOUT["schedulers"]
+
+    def remembered_ids(self, queue: str) -> str:
+        """Explicit ids of jobs that are gone, by the time until which each is taken."""
+        return self.own(queue) + LAYOUT["remembered_ids"]
+
+    def subject_of(self, key: bytes, queue: str) -> str:
+        """The deduplication id in a subject's key."""
+        return key.decode().removeprefix(self.base(queue) + LAYOUT["dedup"])
 
     @property
     def any_meta(self) -> str:

@@ -1,7 +1,7 @@
 """Looking: all that only reads."""
 
-import re
 from collections.abc import Sequence
+from typing import Annotated, Any
 
 import msgspec
 
@@ -14,9 +14,10 @@ from bullpen.stores.redis.reading import due_ms, read_record
 from bullpen.stores.redis.site import MISSING, Site
 from bullpen.stores.redis.steering import job_missing, queue_missing
 
-_CURSOR = re.compile(r"(-?[0-9]+(?:\.[0-9]+)?|):(.+)", re.DOTALL)
-"""A job's score where its state has one, and its id: a place in the order, not a number of jobs."""
+_SEEN = 20
+"""A line has no scores: its cursor names the last jobs of the page, of which some may be gone by then."""
 
+_encode = msgspec.json.Encoder().encode
 _decode_worker = msgspec.json.Decoder(WorkerInfo).decode
 
 
@@ -29,9 +30,9 @@ async def job(site: Site, ref: JobRef) -> JobRecord:
 
 
 async def jobs(site: Site, queue: str, state: State, limit: int, cursor: str | None, *, newest_first: bool) -> JobPage:
-    score, after = ("", "") if cursor is None else _parse_cursor(cursor)
+    seen = _Cursor() if cursor is None else _parse_cursor(cursor)
     way = "newest first" if newest_first else ""
-    found = await site.ask(scripts.JOBS, queue, state, str(limit), way, after, score or "0")
+    found = await site.ask(scripts.JOBS, queue, state, str(limit), way, seen.score, *seen.ids)
     if found == MISSING:
         raise queue_missing(queue)
     page, more = found[:limit], len(found) > limit
@@ -43,14 +44,31 @@ async def jobs(site: Site, queue: str, state: State, limit: int, cursor: str | N
         # An entry whose record is lost is no job.
         if fields
     ]
-    return JobPage(tuple(records), f"{page[-1][1].decode()}:{page[-1][0].decode()}" if more else None)
+    return JobPage(tuple(records), _cursor_after(page) if more else None)
 
 
-def _parse_cursor(cursor: str) -> tuple[str, str]:
-    match = _CURSOR.fullmatch(cursor)
-    if match is None:
-        raise BadOption(f"cursor: {cursor!r} is not one that a page gave")
-    return match[1], match[2]
+class _Cursor(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """A place in the order, not a number of jobs: the score where the state has one, and the last ids."""
+
+    score: Annotated[str, msgspec.Meta(pattern=r"^-?[0-9]+(\.[0-9]+)?$")] = "0"
+    ids: Annotated[tuple[str, ...], msgspec.Meta(max_length=_SEEN)] = ()
+
+
+def _cursor_after(page: Sequence[Sequence[Any]]) -> str:
+    last_id, score, _ = page[-1]
+    if score:
+        return _encode(_Cursor(score.decode(), (last_id.decode(),))).decode()
+    return _encode(_Cursor(ids=tuple(job_id.decode() for job_id, *_ in reversed(page[-_SEEN:])))).decode()
+
+
+def _parse_cursor(cursor: str) -> _Cursor:
+    try:
+        return _decode_cursor(cursor)
+    except msgspec.DecodeError as error:
+        raise BadOption(f"cursor: {cursor!r} is not one that a page gave") from error
+
+
+_decode_cursor = msgspec.json.Decoder(_Cursor).decode
 
 
 async def logs(site: Site, ref: JobRef, start: int, limit: int) -> LogPage:

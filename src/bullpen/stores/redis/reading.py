@@ -56,12 +56,16 @@ def _read_added(job: NewJob, told: Iterator[Sequence[bytes]]) -> Added:
 
 
 def read_exchanged(answer: Sequence[Any], keys: Keys) -> Exchanged:
-    settled, due_ms, claimed, failed = answer
+    settled, due_ms, claimed, failed, started, worker = answer
+    # The records were read before the claim wrote into them.
+    written = [_F["started"], started, _F["worker"], worker] if started else []
     return Exchanged(
         tuple(SettleOutcome(word.decode()) for word in settled),
         Claimed(
             tuple(
-                _read_claimed(JobRef(keys.queue_of(base), job_id.decode()), token.decode(), epoch, fields, keys)
+                _read_claimed(
+                    JobRef(keys.queue_of(base), job_id.decode()), token.decode(), epoch, [*fields, *written], keys
+                )
                 for base, job_id, token, epoch, fields in claimed
             ),
             due_ms if isinstance(due_ms, int) else None,
@@ -80,7 +84,8 @@ def due_ms(score: bytes) -> int:
 
 
 def _read_claimed(ref: JobRef, token: str, epoch: int, fields: Sequence[bytes], keys: Keys) -> ClaimedJob:
-    return ClaimedJob(Lease(ref, token, epoch), read_record(ref, State.ACTIVE, None, fields, keys))
+    known = [*fields, _F["epoch"], b"%d" % epoch]
+    return ClaimedJob(Lease(ref, token, epoch), read_record(ref, State.ACTIVE, None, known, keys))
 
 
 def read_record(ref: JobRef, state: State, run_at_ms: int | None, flat: Sequence[bytes], keys: Keys) -> JobRecord:
@@ -88,6 +93,7 @@ def read_record(ref: JobRef, state: State, run_at_ms: int | None, flat: Sequence
     fields = dict(zip(flat[::2], flat[1::2], strict=True))
     get = fields.get
     doomed, parent = get(_F["doomed"]), get(_F["parent_key"])
+    cancelling = get(_F["cancelling"])
     attempts_made = _int(get(_F["attempts_made"]) or get(_LEGACY_ATTEMPTS_MADE)) or 0
     note = get(_F["note"]) if state is State.DELAYED else None
     return JobRecord(
@@ -109,7 +115,7 @@ def read_record(ref: JobRef, state: State, run_at_ms: int | None, flat: Sequence
         failure=_failure(fields, attempts_made),
         stacks=_stacks(get(_F["stacks"])),
         worker=_text(get(_F["worker"])),
-        cancelling=_text(get(_F["cancelling"])),
+        cancelling=None if cancelling is None else cancelling.decode(),
         note=_text(note),
         doomed=None if doomed is None else _doom(doomed.decode()),
         parent=None if parent is None else keys.ref_of(parent),

@@ -70,6 +70,13 @@ CLEAN = Script("clean", parts=(*_REMOVING, "listing"), flags="allow-oom")
 OBLITERATE = Script("obliterate", parts=_KEEPING, flags="allow-oom")
 FORGET_SUBJECTS = Script("forget_subjects", flags="allow-oom")
 
+# Moving to another store, and from one.
+EXPORT_JOBS = Script("export_jobs", parts=("queue", "listing"), flags="no-writes")
+EXPORT_SUBJECTS = Script("export_subjects", flags="no-writes")
+DEPART = Script("depart", parts=_REMOVING, flags="allow-oom")
+BEGIN_MOVE = Script("begin_move", parts=("queue",))
+RESTORE = Script("restore", parts=_ADDING)
+
 # Looking.
 COUNTS = Script("counts", flags="no-writes")
 JOB = Script("job", parts=("queue", "place"), flags="no-writes")

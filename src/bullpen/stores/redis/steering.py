@@ -96,7 +96,7 @@ async def resume(site: Site, queue: str) -> None:
 
 async def retry_all(site: Site, queue: str, state: State, limit: int) -> int:
     if state not in FINISHED:
-        await _expect_queue(site, queue)
+        await expect_queue(site, queue)
         raise WrongState(f"only completed and failed jobs can be retried, not {state} ones")
     moved = 0
     while moved < limit:
@@ -123,7 +123,7 @@ async def drain(site: Site, queue: str, *, delayed: bool) -> int:
 
 async def clean(site: Site, queue: str, state: State, older_than_ms: int, limit: int) -> int:
     if state == State.ACTIVE:
-        await _expect_queue(site, queue)
+        await expect_queue(site, queue)
         raise WrongState("active jobs cannot be cleaned; cancel them")
     entered_by = str(site.clock.now_ms() - older_than_ms)
     gone = passed = 0
@@ -159,7 +159,7 @@ async def _forget_subjects(site: Site, queue: str) -> None:
             await site.connection.run(scripts.FORGET_SUBJECTS, keys.meta(queue), keys.base(queue), *found)
 
 
-async def _expect_queue(site: Site, queue: str) -> None:
+async def expect_queue(site: Site, queue: str) -> None:
     if not await site.connection.command("EXISTS", site.keys.meta(queue)):
         raise queue_missing(queue)
 

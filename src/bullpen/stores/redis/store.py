@@ -33,7 +33,8 @@ from bullpen.stores.base import (
     WorkerInfo,
     WorkerState,
 )
-from bullpen.stores.redis import families, looking, rescuing, steering
+from bullpen.stores.moving import Cargo, MemoryPage, Move, SavedJob
+from bullpen.stores.redis import exporting, families, looking, rescuing, restoring, steering
 from bullpen.stores.redis.address import parse_address
 from bullpen.stores.redis.asking import LeaseTerms, ask_abandon, ask_exchange, ask_renew
 from bullpen.stores.redis.connection import Connection
@@ -73,6 +74,11 @@ class RedisStore:
     @property
     def clock(self) -> Clock:
         return self._clock
+
+    @property
+    def place(self) -> str:
+        address = self._connection.address
+        return f"{address}, database {address.db}, prefix {self._prefix}"
 
     async def open(self) -> None:
         await self._connection.open()
@@ -237,3 +243,20 @@ class RedisStore:
 
     async def workers(self) -> Sequence[WorkerInfo]:
         return await looking.workers(self._site)
+
+    # ── moving ───────────────────────────────────────────────────────────────────────────
+
+    async def export_jobs(self, queue: str, state: State, *, limit: int) -> Sequence[SavedJob]:
+        return await exporting.export_jobs(self._site, queue, state, limit)
+
+    async def export_memory(self, queue: str, *, limit: int, cursor: str | None = None) -> MemoryPage:
+        return await exporting.export_memory(self._site, queue, limit, cursor)
+
+    async def depart(self, queue: str, ids: Sequence[str]) -> Sequence[str]:
+        return await exporting.depart(self._site, queue, ids)
+
+    async def begin_move(self, queue: str, move: Move) -> None:
+        await restoring.begin_move(self._site, queue, move)
+
+    async def restore(self, queue: str, cargo: Cargo, *, run: str) -> int:
+        return await restoring.restore(self._site, queue, cargo, run)

@@ -11,10 +11,11 @@ claim leaves the marker for the next. Because of that
 """
 
 import asyncio
+import contextlib
 from collections.abc import Sequence
 
 from bullpen.clock import Clock
-from bullpen.errors import BadOption
+from bullpen.errors import BadOption, StoreError
 from bullpen.stores.redis.asking import ask_runnable
 from bullpen.stores.redis.connection import LONGEST_BLOCK_MS, Connection
 from bullpen.stores.redis.keys import Keys
@@ -81,8 +82,7 @@ class _Sleep:
             popped = await self._connection.block("BZPOPMIN", *markers, f"{max(ms, 1) / 1000:.3f}")
         except asyncio.CancelledError:
             # The server may have popped a marker for us that never arrived.
-            for marker in markers:
-                await self._connection.command("ZADD", marker, "0", _WORK_MARKER)
+            await self._mark(*(("ZADD", marker, "0", _WORK_MARKER) for marker in markers))
             raise
         if popped is None:
             return False
@@ -93,5 +93,11 @@ class _Sleep:
         return False
 
     async def put_back(self) -> None:
-        for marker, score in self._popped.items():
-            await self._connection.command("ZADD", marker, "NX", score, _DELAY_MARKER)
+        await self._mark(*(("ZADD", marker, "NX", score, _DELAY_MARKER) for marker, score in self._popped.items()))
+
+    async def _mark(self, *commands: tuple[str | bytes, ...]) -> None:
+        # On a server that is full or away the others look by themselves in a few seconds. An error
+        # from here would take the place of the cancellation, and the sleeper would go on.
+        with contextlib.suppress(StoreError):
+            for command in commands:
+                await self._connection.command(*command)

@@ -30,7 +30,7 @@ _TOLD = {
 }
 
 _encode = msgspec.json.Encoder().encode
-_decode_new_job = msgspec.json.Decoder(NewJob).decode
+decode_new_job = msgspec.json.Decoder(NewJob).decode
 
 
 def add(tx: Transaction, jobs: Sequence[NewJob]) -> list[Added]:
@@ -153,7 +153,7 @@ class _Batch:
                 spec.start_by_ms,
                 spec.tenant,
                 spec.dedup.id if spec.dedup else None,
-                _keep_if_special(spec),
+                keep_if_special(spec),
             )
         )
         self._bodies.append((key, job.name, job.data, _encode(spec)))
@@ -246,10 +246,10 @@ def release_dedup(tx: Transaction, queue: int, dedup_id: str, owner: int) -> Non
         return  # a throttle goes on for its time, whatever became of the job
     tx.db.execute("DELETE FROM dedup WHERE queue = ? AND id = ?", (queue, dedup_id))
     if kept is not None:
-        add(tx, [_decode_new_job(kept)])
+        add(tx, [decode_new_job(kept)])
 
 
-def _keep_if_special(spec: JobSpec) -> bytes | None:
+def keep_if_special(spec: JobSpec) -> bytes | None:
     """The job's own retention; most have the default, which need not be stored on the row."""
     if spec.keep_completed == KEEP_COMPLETED and spec.keep_failed == KEEP_ALL:
         return None

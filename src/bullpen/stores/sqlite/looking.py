@@ -19,7 +19,7 @@ from bullpen.stores.sqlite.transaction import find_key
 _decode_events = msgspec.msgpack.Decoder(list[Event]).decode
 _decode_worker = msgspec.json.Decoder(WorkerInfo).decode
 
-_ORDER = {
+ORDER = {
     State.WAITING: ("position", "key"),
     State.PRIORITIZED: ("priority", "position"),
     State.DELAYED: ("due_ms", "position"),
@@ -29,7 +29,7 @@ _ORDER = {
     State.FAILED: ("finished_ms", "key"),
 }
 """In which order a state is read; each is the order of that state's index."""
-_NARROWED = {
+NARROWED = {
     State.WAITING: " AND job.priority = 0",
     State.PRIORITIZED: " AND job.priority > 0",
     State.COMPLETED: " AND job.finished_ms IS NOT NULL",
@@ -53,9 +53,9 @@ def jobs(
     db: sqlite3.Connection, queue: str, state: State, limit: int, cursor: str | None, *, newest_first: bool
 ) -> JobPage:
     number = existing_queue(db, queue)
-    major, minor = _ORDER[state]
+    major, minor = ORDER[state]
     values: list[int] = [number]
-    after = _NARROWED.get(state, "")
+    after = NARROWED.get(state, "")
     if cursor is not None:
         # The cursor is where the index is to be entered, so the planner must see no other place.
         if state in (State.PRIORITIZED, *FINISHED):

@@ -147,6 +147,22 @@ CREATE TABLE child(
 CREATE INDEX child_pending ON child(parent) WHERE state = 0;
 """
 
+_MOVING = """
+CREATE TABLE IF NOT EXISTS move(
+  queue INTEGER PRIMARY KEY,
+  origin TEXT NOT NULL,
+  run TEXT NOT NULL,
+  ids_below INTEGER NOT NULL
+);
+
+CREATE TABLE IF NOT EXISTS arrival(
+  queue INTEGER NOT NULL,
+  id TEXT NOT NULL,
+  PRIMARY KEY(queue, id)
+) WITHOUT ROWID
+"""
+"""Made by the first move into a file. No new version: an older Bullpen that has the file open goes on."""
+
 MIGRATIONS: tuple[str, ...] = (_VERSION_1, _FAMILIES)
 """The script at index n brings a file from version n to n + 1."""
 VERSION = len(MIGRATIONS)
@@ -183,3 +199,13 @@ def migrate(db: sqlite3.Connection, path: str) -> None:
     except BaseException:
         db.execute("ROLLBACK")
         raise
+
+
+def make_moving_tables(db: sqlite3.Connection) -> None:
+    for statement in _MOVING.split(";"):
+        db.execute(statement)
+
+
+def moving_tables(db: sqlite3.Connection) -> list[str]:
+    """Those that are there."""
+    return [name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE name IN ('move', 'arrival')")]

@@ -189,7 +189,7 @@ def finish_failed(tx: Transaction, job: Held, failure: Failure, *, attempts: int
     )
     _moved(tx, job, FAILED)
     prev = state_of(job.state, job.priority)
-    tx.tell(job.queue, Event(EventKind.FAILED, job.id, tx.now_ms, job.tenant, prev=prev, failure=_brief(failure)))
+    tx.tell(job.queue, Event(EventKind.FAILED, job.id, tx.now_ms, job.tenant, prev=prev, failure=brief(failure)))
     if failure.kind in _BY_ATTEMPTS and job.attempts_made + attempts >= job.spec.attempts:
         exhausted = Event(
             EventKind.RETRIES_EXHAUSTED, job.id, tx.now_ms, job.tenant, count=job.attempts_made + attempts
@@ -228,11 +228,11 @@ def _note_failure(tx: Transaction, job: Held, failure: Failure) -> None:
         stacks = (*stacks, failure.stack)[-job.spec.keep_stacks :]
     tx.db.execute(
         "UPDATE job SET failure = ?, stacks = ? WHERE key = ?",
-        (encode(_brief(failure)), encode(stacks) if stacks else None, job.key),
+        (encode(brief(failure)), encode(stacks) if stacks else None, job.key),
     )
 
 
-def _brief(failure: Failure) -> Failure:
+def brief(failure: Failure) -> Failure:
     """Without the stack, which is kept once, in the job's list of stacks."""
     return msgspec.structs.replace(failure, stack="") if failure.stack else failure
 

@@ -12,7 +12,7 @@ from bullpen.stores.sqlite.claiming import make_runnable
 from bullpen.stores.sqlite.family import any_active, child_back, descendants, has_pending
 from bullpen.stores.sqlite.forgetting import forget
 from bullpen.stores.sqlite.rows import STATE_NUMBER, state_of
-from bullpen.stores.sqlite.schema import ACTIVE, COMPLETED, DELAYED, FAILED, READY, WAITING_CHILDREN
+from bullpen.stores.sqlite.schema import ACTIVE, COMPLETED, DELAYED, FAILED, READY, WAITING_CHILDREN, moving_tables
 from bullpen.stores.sqlite.settling import Held, cancelled, end_unstarted, look_up
 from bullpen.stores.sqlite.transaction import Row, Transaction, counter_of
 
@@ -205,7 +205,7 @@ def obliterate(tx: Transaction, name: str, *, force: bool) -> bool:
         return False
     (paused,) = tx.counters(queue, "paused")
     tx.count(queue, "paused", -paused)
-    for table in ("dedup", "id_memory", "event"):
+    for table in ("dedup", "id_memory", "event", *moving_tables(tx.db)):
         tx.db.execute(f"DELETE FROM {table} WHERE queue = ?", (queue,))
     tx.unlist(queue)
     return True

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TypeVar, cast
 
 from bullpen.clock import SYSTEM_CLOCK, Clock
-from bullpen.errors import StoreUnavailable
+from bullpen.errors import StoreNotOpen
 from bullpen.job.events import Event, EventKind
 from bullpen.job.record import CrashKind, CrashLimits, JobRecord, JobRef, Lease
 from bullpen.job.spec import NewJob
@@ -30,7 +30,18 @@ from bullpen.stores.base import (
     StoreFacts,
     WorkerInfo,
 )
-from bullpen.stores.sqlite import adding, claiming, completing, leasing, looking, rescuing, steering
+from bullpen.stores.moving import Cargo, MemoryPage, Move, SavedJob
+from bullpen.stores.sqlite import (
+    adding,
+    claiming,
+    completing,
+    exporting,
+    leasing,
+    looking,
+    rescuing,
+    restoring,
+    steering,
+)
 from bullpen.stores.sqlite.connection import Sync
 from bullpen.stores.sqlite.file import SharedFile, Waiter, acquire, release
 from bullpen.stores.sqlite.requests import answer_add, answer_exchange
@@ -56,6 +67,10 @@ class SqliteStore:
     def clock(self) -> Clock:
         return self._clock
 
+    @property
+    def place(self) -> str:
+        return f"sqlite:{self._path}"
+
     async def open(self) -> None:
         if self._opened is not None:
             return
@@ -76,7 +91,7 @@ class SqliteStore:
     @property
     def _file(self) -> SharedFile:
         if self._opened is None:
-            raise StoreUnavailable(f"{self._path}: the store is not open")
+            raise StoreNotOpen(f"{self._path}: the store is not open")
         return self._opened
 
     async def _write(self, do: Callable[[Transaction], T]) -> T:
@@ -286,6 +301,24 @@ class SqliteStore:
 
     async def workers(self) -> Sequence[WorkerInfo]:
         return await self._file.read(lambda db: looking.workers(db, self._clock.now_ms()))
+
+    # ── moving ───────────────────────────────────────────────────────────────────────────
+
+    async def export_jobs(self, queue: str, state: State, *, limit: int) -> Sequence[SavedJob]:
+        return await self._file.read(lambda db: exporting.export_jobs(db, queue, state, limit))
+
+    async def export_memory(self, queue: str, *, limit: int, cursor: str | None = None) -> MemoryPage:
+        now_ms = self._clock.now_ms()
+        return await self._file.read(lambda db: exporting.export_memory(db, queue, limit, cursor, now_ms))
+
+    async def depart(self, queue: str, ids: Sequence[str]) -> Sequence[str]:
+        return await self._write(lambda tx: exporting.depart(tx, queue, ids))
+
+    async def begin_move(self, queue: str, move: Move) -> None:
+        await self._write(lambda tx: restoring.begin_move(tx, queue, move))
+
+    async def restore(self, queue: str, cargo: Cargo, *, run: str) -> int:
+        return await self._write(lambda tx: restoring.restore(tx, queue, cargo, run))
 
 
 def _tell_if_drained(

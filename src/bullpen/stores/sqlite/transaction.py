@@ -132,6 +132,11 @@ class Transaction:
         self._next_number += how_many
         return first
 
+    def skip_numbers(self, first: int) -> int:
+        """Give out no number below this one any more; the next one that will be given."""
+        self._next_number = max(self.take_numbers(0), first)
+        return self._next_number
+
     def count(self, queue: int, counter: str, change: int) -> None:
         self._deltas[queue][counter] += change
 
@@ -224,9 +229,10 @@ def find_key(db: sqlite3.Connection, queue: int, job_id: str) -> int | None:
         sql, value = "SELECT key FROM job WHERE key = ? AND queue = ? AND own_id IS NULL", int(job_id)
         if abs(value) >= 2**63:
             return None
-        row = db.execute(sql, (value, queue)).fetchone()
-    else:
-        row = db.execute("SELECT key FROM job WHERE queue = ? AND own_id = ?", (queue, job_id)).fetchone()
+        if (row := db.execute(sql, (value, queue)).fetchone()) is not None:
+            return int(row[0])
+    # Also a number may stand here: the id that another store gave to a job before it moved to this one.
+    row = db.execute("SELECT key FROM job WHERE queue = ? AND own_id = ?", (queue, job_id)).fetchone()
     return None if row is None else int(row[0])
 
 

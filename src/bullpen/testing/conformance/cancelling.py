@@ -69,6 +69,7 @@ async def test_a_job_that_finished_all_the_same_is_completed(store: Store) -> No
     ref = await add_one(store)
     lease = (await claim_one(store)).lease
     await store.cancel(ref, reason="")
+    assert (await store.job(ref)).cancelling == ""
     assert await settle_one(store, lease, Completed(b"1")) == SettleOutcome.SETTLED
     job = await store.job(ref)
     assert (job.state, job.cancelling) == (State.COMPLETED, None)

@@ -7,15 +7,13 @@ local memory_key, asked = KEYS[1], cmsgpack.unpack(ARGV[1])
 
 local memory = recall(memory_key) or {}
 local queues = open_queues(memory.queues or {})
-local claimed = memory.claimed or {}
 local returned = 0
 
-for place = #claimed, 1, -1 do
-  local job = claimed[place]
-  local queue = queues[job.queue]
-  local token = lease_token(memory.token, place)
-  if is_held(queue, job.id, token, job.epoch) and leave_active(queue, job.id) then
-    release(queue, job.id, read_job(queue, job.id), nil, nil, asked.now)
+for place = count_claimed(memory), 1, -1 do
+  local number, id, epoch = claimed_at(memory, place)
+  local queue, token = queues[number], lease_token(memory.token, place)
+  if is_held(queue, id, token, epoch) and leave_active(queue, id) then
+    release(queue, id, read_job(queue, id), nil, nil, asked.now)
     returned = returned + 1
   end
 end

@@ -13,6 +13,7 @@ local head = { queue = queues[lease.queue], id = lease.id, is_older = true }
 if not is_held(head.queue, head.id, lease.token, lease.epoch) then return "lease-lost" end
 local conflict = find_conflict(queues, asked.jobs, asked.now, head)
 if conflict then return conflict end
+for i, count in ipairs(asked.counts) do take_numbers(queues[i], count) end
 local added = insert_all(queues, asked.jobs, asked.now, head)
 announce(queues)
 remember(memory_key, { added = added }, asked.memory_ms)

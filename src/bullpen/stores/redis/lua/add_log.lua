@@ -4,6 +4,7 @@
   Returns "missing" or how many lines are kept
   Emits nothing ]]
 local CHUNK = 1000
+local DEFAULT_KEEP_LOGS = 1000 -- as job/spec.py has it; a job of ours does not write it
 local job_key, lines = ARGV[1] .. ARGV[2], ARGV
 local logs = job_key .. KEY.logs
 
@@ -11,7 +12,8 @@ if redis.call("EXISTS", job_key) == 0 then return "missing" end
 for first = 3, #lines, CHUNK do
   redis.call("RPUSH", logs, unpack(lines, first, math.min(first + CHUNK - 1, #lines)))
 end
-local limit = tonumber(read_options(redis.call("HGET", job_key, FIELD.options) or nil)[OPTION.keep_logs])
+local options = read_options(redis.call("HGET", job_key, FIELD.options) or nil)
+local limit = tonumber(options[OPTION.keep_logs]) or options[OPTION.own] and DEFAULT_KEEP_LOGS
 if limit == 0 then
   redis.call("DEL", logs)
 elseif limit then

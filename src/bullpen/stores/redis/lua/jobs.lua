@@ -1,12 +1,12 @@
 --[[ jobs: a page of one state, in the order in which its jobs run or did finish, or against it.
   KEYS 1 the queue's settings
   ARGV 1 the queue's base  2 and of our own keys  3 the state  4 how many  5 "newest first" | ""
-       6 the id after which to go on, or ""  7 its score
+       6 the score of the last one that was seen  7… the ids of the last ones, the very last first; none at the start
   Returns "missing" if there never was such a queue, else {{id, score or "", record fields}, …} and one more
           than asked, if there are more
   Emits nothing ]]
 local queue, state, limit = open_queue(ARGV[1], ARGV[2]), ARGV[3], tonumber(ARGV[4])
-local newest_first, after, after_score = ARGV[5] ~= "", ARGV[6], ARGV[7]
+local newest_first, after_score, seen = ARGV[5] ~= "", ARGV[6], { unpack(ARGV, 7) }
 
 if not exists(queue) then return "missing" end
 local is_list = state == "waiting" or state == "active"
@@ -22,27 +22,34 @@ end
 local function stood_before()
   local before = redis.call("ZCOUNT", zset, "-inf", "(" .. after_score)
   for _, other in ipairs(redis.call("ZRANGEBYSCORE", zset, after_score, after_score)) do
-    if other < after then before = before + 1 end
+    if other < seen[1] then before = before + 1 end
   end
   return before
 end
 
--- The place of the last entry that was seen, or nil if it is gone from there.
+local function place_in_list(id)
+  if state == "waiting" then return line_place(queue, id) end
+  local from_head = redis.call("LPOS", queue.active, id)
+  return from_head and redis.call("LLEN", queue.active) - 1 - from_head or nil
+end
+
+-- The place of the last entry that was seen and still stands there, or nil.
 local function place_of_cursor()
-  if state == "waiting" then return line_place(queue, after) end
-  if state == "active" then
-    local from_head = redis.call("LPOS", queue.active, after)
-    return from_head and redis.call("LLEN", queue.active) - 1 - from_head or nil
+  if is_list then
+    for _, id in ipairs(seen) do
+      local place = place_in_list(id)
+      if place then return place end
+    end
+    return nil
   end
-  local score = tonumber(redis.call("ZSCORE", zset, after) or nil)
-  if score == tonumber(after_score) then return redis.call("ZRANK", zset, after) end
-  return nil
+  local score = tonumber(redis.call("ZSCORE", zset, seen[1]) or nil)
+  return score == tonumber(after_score) and redis.call("ZRANK", zset, seen[1]) or nil
 end
 
 -- First and last place of the page, in the order in which they run.
 local function bounds()
   local count = limit + 1
-  if after == "" then
+  if #seen == 0 then
     if newest_first then return size() - count, size() - 1 end
     return 0, count - 1
   end

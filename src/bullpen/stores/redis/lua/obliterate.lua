@@ -44,7 +44,8 @@ for _, state in ipairs({ "completed", "failed" }) do
   redis.call("DEL", queue.base .. KEY.metrics .. state, queue.base .. KEY.metrics .. state .. KEY.metrics_data)
 end
 redis.call("DEL", schedulers, queue.meta, queue.counter, queue.priority_counter, queue.marker,
-  queue.stalled, queue.base .. KEY.stalled_check, queue.limiter, queue.remembered_ids, queue.start_by)
+  queue.stalled, queue.base .. KEY.stalled_check, queue.limiter, queue.remembered_ids, queue.start_by,
+  queue.move, queue.arrivals)
 -- The numbers of the log outlive it for a while: by them its readers see whether they missed anything.
 redis.call("XTRIM", queue.events, "MAXLEN", 0)
 redis.call("PEXPIRE", queue.events, LOG_MEMORY_MS)

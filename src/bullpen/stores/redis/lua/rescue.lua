@@ -62,12 +62,17 @@ local function end_late(queue)
   end
 end
 
+-- What else is to be looked after now and then.
+local function sweep(queue)
+  end_late(queue)
+  redis.call("ZREMRANGEBYSCORE", queue.remembered_ids, "-inf", asked.now)
+  -- A queue that was obliterated left its log to end in time; BullMQ may have begun it anew.
+  if exists(queue) then redis.call("PERSIST", queue.events) end
+end
+
 for _, queue in ipairs(queues) do
   for _, id in ipairs(lost_ids(queue)) do take_back(queue, id) end
-  if not asked.worker then
-    end_late(queue)
-    redis.call("ZREMRANGEBYSCORE", queue.remembered_ids, "-inf", asked.now)
-  end
+  if not asked.worker then sweep(queue) end
 end
 close_batch(queues, asked.now)
 local ended = failed_here(queues)

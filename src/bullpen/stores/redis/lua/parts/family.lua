@@ -63,8 +63,8 @@ end
 -- The parent fails as soon as somebody claims it, and until then it need wait for nothing.
 local function doom_parent(queue, id, child_key, now)
   local job_key = queue.base .. id
-  if redis.call("EXISTS", job_key) == 0 then return end
-  if redis.call("ZSCORE", queue.failed, id) or redis.call("ZSCORE", queue.completed, id) then return end
+  -- One that ended is known by its record: it may not be in its place yet.
+  if redis.call("EXISTS", job_key) == 0 or redis.call("HEXISTS", job_key, FIELD.finished) == 1 then return end
   redis.call("HSET", job_key, FIELD.doomed, "child " .. child_key .. " failed")
   local prev
   if redis.call("ZREM", queue.waiting_children, id) == 1 then

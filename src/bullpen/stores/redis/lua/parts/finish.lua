@@ -1,6 +1,13 @@
 --[[ The end of a job: its subject is freed, its record stays as long as its retention says. ]]
+local DEFAULT_KEEP_COMPLETED = { count = 1000, age_ms = 86400000 } -- as job/spec.py has them
+local DEFAULT_KEEP_STACKS = 10
 local TRIM_LIMIT = 1000 -- records removed by one call at most; the next one goes on
 local METRICS_MINUTES = 10080 -- a week of minutes
+
+local function positive(value)
+  local number = tonumber(value) or 0
+  return number > 0 and number or nil
+end
 
 -- The job that was kept for when this one ends, as it would be asked for.
 local function kept_job(queue, dedup_id)
@@ -15,8 +22,8 @@ local function kept_job(queue, dedup_id)
     name = found[1] or "",
     data = found[2] or "{}",
     options = found[3] or "{}",
-    delay = tonumber(options[OPTION.delay]) or 0,
-    priority = tonumber(options[OPTION.priority]) or 0,
+    delay = positive(options[OPTION.delay]),
+    priority = positive(options[OPTION.priority]),
     lifo = options[OPTION.lifo] == true,
     tenant = own[OPTION.tenant],
     start_by = own[OPTION.start_by],
@@ -49,10 +56,17 @@ local function read_retention(rule)
   return { count = tonumber(rule.count) or -1, age_ms = age and age * 1000 }
 end
 
-local function plan_trim(queue, set, keep)
-  if keep.count < 0 and not keep.age_ms then return end
-  local rule = string.format("%s %d %s", set, keep.count, keep.age_ms or "")
-  queue.trims[rule] = { set = set, keep = keep }
+local retentions = { completed = {}, failed = {} } -- by state and by table of options
+
+-- A job of ours that says nothing has our default, which is not written; what others add is kept.
+local function retention(options, state)
+  local known = retentions[state][options]
+  if known then return known end
+  local rule = options[state == "completed" and OPTION.keep_completed or OPTION.keep_failed]
+  local is_default = rule == nil and state == "completed" and options[OPTION.own]
+  local keep = is_default and DEFAULT_KEEP_COMPLETED or read_retention(rule)
+  retentions[state][options] = keep
+  return keep
 end
 
 local function forget_all(queue, set, ids, now)
@@ -72,33 +86,43 @@ local function trim(queue, set, keep, now)
   end
 end
 
---[[ Put a job that left its place into its final one.
-  `ending`: state "completed" or "failed", prev, fields (name, value, … for the record),
-  event (name, value, … for the log), told (the result or the reason, for its parent) ]]
-local function finish(queue, id, job, ending, now)
-  local is_completed = ending.state == "completed"
-  local rule = job.options[is_completed and OPTION.keep_completed or OPTION.keep_failed]
-  local keep = read_retention(rule)
-  if job.dedup_id then end_subject(queue, id, job.dedup_id, now) end
-  if job.parent_key and is_completed then
-    child_completed(queue, id, job.parent_key, ending.told, now)
-  elseif job.parent_key then
-    child_failed(queue, id, job.parent_key, job.parent, ending.told, now)
+-- Where a finished job stays; a completed one is added with the others of its batch.
+local function keep_finished(queue, id, state, keep, now)
+  if state == "failed" then
+    redis.call("ZADD", queue.failed, text(now), id)
+    -- A failed child that goes may release its parent, which must not come later than what follows here.
+    if keep.count > 0 or keep.age_ms then trim(queue, queue.failed, keep, now) end
+    return
   end
-  queue.finished[ending.state] = (queue.finished[ending.state] or 0) + 1
+  local kept = queue.kept[state] or {}
+  local count = #kept
+  kept[count + 1], kept[count + 2] = text(now), id
+  queue.kept[state] = kept
+  if keep.count > 0 or keep.age_ms then queue.trims[keep] = state end
+end
+
+--[[ Put a job that left its place, which was `prev`, into its final one. `fields` are name, value, … for its
+  record; then come the event's word for the result or the reason, that itself, and name, value, … for the log.
+  To be followed by `close_batch`. ]]
+local function finish(queue, id, job, state, prev, fields, now, word, told, ...)
+  local keep = retention(job.options, state)
+  if job.dedup_id then end_subject(queue, id, job.dedup_id, now) end
+  if job.parent_key and state == "completed" then
+    child_completed(queue, id, job.parent_key, told, now)
+  elseif job.parent_key then
+    child_failed(queue, id, job.parent_key, job.parent, told, now)
+  end
+  queue.finished[state] = (queue.finished[state] or 0) + 1
   if keep.count == 0 then
     forget_job(queue, id, now)
   else
-    local set = is_completed and queue.completed or queue.failed
-    redis.call("HSET", queue.base .. id, FIELD.finished, now, unpack(ending.fields))
+    redis.call("HSET", queue.base .. id, FIELD.finished, text(now), unpack(fields))
     if job.doomed or job.cancelling then
       redis.call("HDEL", queue.base .. id, FIELD.doomed, FIELD.cancelling)
     end
-    redis.call("ZADD", set, now, id)
-    -- A failed child that goes may release its parent, which must not come later than what follows here.
-    if is_completed then plan_trim(queue, set, keep) else trim(queue, set, keep, now) end
+    keep_finished(queue, id, state, keep, now)
   end
-  emit(queue, job.tenant, ending.state, "jobId", id, "prev", ending.prev, unpack(ending.event))
+  emit(queue, job.tenant, state, "jobId", id, "prev", prev, word, told, ...)
 end
 
 local function report_drained(queues)
@@ -130,9 +154,13 @@ end
 
 -- What follows from the jobs that ended, once for the whole batch.
 local function close_batch(queues, now)
+  delete_locks(queues)
   clear_suspicion(queues)
   for _, queue in ipairs(queues) do
-    for _, planned in pairs(queue.trims) do trim(queue, planned.set, planned.keep, now) end
+    for state, kept in pairs(queue.kept) do
+      in_chunks(kept, function(...) redis.call("ZADD", queue[state], ...) end)
+    end
+    for keep, state in pairs(queue.trims) do trim(queue, queue[state], keep, now) end
     for state, ended in pairs(queue.finished) do count_finished(queue, state, ended, now) end
   end
   announce(queues)
@@ -143,13 +171,13 @@ local function failure_fields(queue, id, job, failure, attempts_made)
   local fields = {
     FIELD.failed_reason, failure.message,
     FIELD.failure, string.format("%d %s", attempts_made, failure.details),
-    FIELD.attempts_made, attempts_made,
+    FIELD.attempts_made, text(attempts_made),
   }
   if failure.stack then
     local readable, stacks = pcall(cjson.decode, redis.call("HGET", queue.base .. id, FIELD.stacks) or "[]")
     if not readable or type(stacks) ~= "table" then stacks = {} end
     stacks[#stacks + 1] = failure.stack
-    local limit = tonumber(job.options[OPTION.keep_stacks]) or #stacks
+    local limit = tonumber(job.options[OPTION.keep_stacks]) or DEFAULT_KEEP_STACKS
     while #stacks > limit do table.remove(stacks, 1) end
     fields[#fields + 1] = FIELD.stacks
     fields[#fields + 1] = #stacks > 0 and cjson.encode(stacks) or "[]"
@@ -159,13 +187,8 @@ end
 
 -- End a job as failed that left its place, which was `prev`.
 local function fail(queue, id, job, prev, failure, attempts_made, now)
-  finish(queue, id, job, {
-    state = "failed",
-    prev = prev,
-    fields = failure_fields(queue, id, job, failure, attempts_made),
-    event = { "failedReason", failure.message, "failure", failure.details },
-    told = failure.message,
-  }, now)
+  finish(queue, id, job, "failed", prev, failure_fields(queue, id, job, failure, attempts_made), now,
+    "failedReason", failure.message, "failure", failure.details)
 end
 
 local function cancellation(reason)

@@ -76,7 +76,8 @@ local function write_job(queue, job, id, now, parent)
   local options = parent and options_with_parent(job.options, parent) or job.options
   local fields = {
     FIELD.name, job.name, FIELD.data, job.data, FIELD.options, options,
-    FIELD.added, now, FIELD.delay, job.delay, FIELD.priority, job.priority,
+    FIELD.added, text(now), FIELD.delay, job.delay and text(job.delay) or "0",
+    FIELD.priority, job.priority and text(job.priority) or "0",
   }
   local function also(field, value)
     fields[#fields + 1] = field
@@ -96,18 +97,31 @@ end
 local function place_new(queue, job, id, now)
   if job.has_children then
     await_children(queue, id, job.tenant, nil, now)
-  elseif job.delay > 0 then
+  elseif job.delay then
     put_until(queue, id, now + job.delay)
-    emit(queue, job.tenant, "delayed", "jobId", id, "delay", now + job.delay)
+    emit(queue, job.tenant, "delayed", "jobId", id, "delay", text(now + job.delay))
   else
-    put_in_line(queue, id, job.priority, job.lifo and "head" or "end")
+    put_in_line(queue, id, job.priority or 0, job.lifo and "head" or "end")
     emit(queue, job.tenant, "waiting", "jobId", id)
   end
 end
 
+-- Take the numbers of that many jobs in one go.
+local function take_numbers(queue, count)
+  queue.last_number = redis.call("INCRBY", queue.counter, text(count))
+  queue.next_number = queue.last_number - count + 1
+end
+
+local function next_number(queue)
+  local number = queue.next_number
+  if not number or number > queue.last_number then return redis.call("INCR", queue.counter) end
+  queue.next_number = number + 1
+  return number
+end
+
 -- Returns the id of the job that stands, and the outcome as a word. `parent` is {queue, id}.
 local function insert(queue, job, now, parent)
-  local number = redis.call("INCR", queue.counter)
+  local number = next_number(queue)
   local id = job.id or string.format("%.0f", number)
   if job.id and is_taken(queue, id, now) then
     emit(queue, job.tenant, "duplicated", "jobId", id)

@@ -26,13 +26,13 @@ end
 local function adopt(queue, id, policy, parent)
   local job_key, parent_key = queue.base .. id, parent.queue.base .. parent.id
   if redis.call("EXISTS", job_key) == 0 then return end
-  local found = redis.call("HMGET", job_key, FIELD.parent_key, FIELD.result)
+  local found = redis.call("HMGET", job_key, FIELD.parent_key, FIELD.result, FIELD.finished)
   if found[1] and has_child(found[1], job_key) then return end
   -- What was known of another job with this id, which is gone, is no longer so.
   forget_outcome(parent_key, job_key)
   redis.call("HSET", job_key, parent_fields(parent, policy))
-  if redis.call("ZSCORE", queue.completed, id) then
-    redis.call("HSET", parent_key .. KEY.processed_children, job_key, found[2] or "null")
+  if found[2] and found[3] then
+    redis.call("HSET", parent_key .. KEY.processed_children, job_key, found[2])
   else
     redis.call("SADD", parent_key .. KEY.dependencies, job_key)
   end

@@ -14,14 +14,16 @@ local function end_score(queue, priority)
   return priority * PRIORITY_STEP + redis.call("INCR", queue.priority_counter) % PRIORITY_STEP
 end
 
--- `place` is "end" or "head"; workers take from the tail of `wait`.
+-- `place` is "end" or "head"; workers take from the tail of `wait`. To be followed by `announce`.
 local function put_in_line(queue, id, priority, place)
   queue.has_work = true
   if priority > 0 then
     local score = place == "head" and head_score(queue, priority) or end_score(queue, priority)
     redis.call("ZADD", queue.prioritized, score, id)
+  elseif place == "head" then
+    redis.call("RPUSH", line_of(queue), id)
   else
-    redis.call(place == "head" and "RPUSH" or "LPUSH", line_of(queue), id)
+    queue.joined[#queue.joined + 1] = id
   end
 end
 
@@ -40,7 +42,7 @@ local function make_runnable(queue, id, now)
   local job_key = queue.base .. id
   local found = redis.call("HMGET", job_key, FIELD.priority, FIELD.tenant, FIELD.name)
   if not found[1] and not found[3] then return end
-  redis.call("HSET", job_key, FIELD.delay, 0, FIELD.entered, now)
+  redis.call("HSET", job_key, FIELD.delay, "0", FIELD.entered, text(now))
   put_in_line(queue, id, tonumber(found[1] or nil) or 0, "end")
   emit(queue, found[2] or nil, "waiting", "jobId", id, "prev", "delayed")
 end

@@ -2,6 +2,25 @@
 local DEFAULT_MAX_EVENTS = 10000
 local DELAY_STEP = 4096 -- a delayed score is the run time in ms times this, plus a place in that ms
 
+local TRIM_EVERY = 100 -- events; the server drops whole nodes of about that many
+local CHUNK = 1000 -- how much of a list one command gets, for the sake of Lua's stack
+
+-- A whole number as it is stored. Redis prints numbers of Lua with 17 digits, as if they were fractions,
+-- which costs as much as a small command.
+local texts = {}
+local function text(number)
+  local known = texts[number]
+  if not known then
+    known = string.format("%.0f", number)
+    texts[number] = known
+  end
+  return known
+end
+
+local function in_chunks(list, act)
+  for first = 1, #list, CHUNK do act(unpack(list, first, math.min(first + CHUNK - 1, #list))) end
+end
+
 local opened = {} -- by their bases
 local relatives = {} -- queues of parents and children, which nobody named in the call
 
@@ -11,6 +30,8 @@ local function open_queue(base, own)
     base = base,
     remembered_ids = own .. KEY.remembered_ids,
     start_by = own .. KEY.start_by,
+    move = own .. KEY.move,
+    arrivals = own .. KEY.arrivals,
     meta = base .. KEY.meta,
     counter = base .. KEY.counter,
     wait = base .. KEY.wait,
@@ -26,9 +47,13 @@ local function open_queue(base, own)
     marker = base .. KEY.marker,
     stalled = base .. KEY.stalled,
     limiter = base .. KEY.limiter,
+    told = 0, -- events
+    joined = {}, -- ids for the end of `wait`, not pushed yet
+    freed = {}, -- locks that are not deleted yet
     unstalled = {}, -- ids that left `active`
     failed_here = {}, -- ids of jobs that the script failed by itself
     trims = {}, -- retention rules to apply once the batch is through
+    kept = {}, -- score, id, … of those of them that stay, by state; not added yet
     finished = {}, -- how many jobs ended here, by state
   }
   return opened[base]
@@ -57,10 +82,11 @@ local function settings(queue)
   local found = redis.call("HMGET", queue.meta, FIELD.paused, FIELD.concurrency, FIELD.rate_max,
     FIELD.rate_ms, FIELD.max_events, FIELD.version)
   queue.is_paused = found[1] ~= false
-  queue.concurrency = tonumber(found[2] or nil)
-  queue.rate_max = tonumber(found[3] or nil)
-  queue.rate_ms = tonumber(found[4] or nil)
-  queue.max_events = tonumber(found[5] or nil)
+  -- A key that is set to nil still takes a place in the table, which would have to grow.
+  if found[2] then queue.concurrency = tonumber(found[2]) end
+  if found[3] then queue.rate_max = tonumber(found[3]) end
+  if found[4] then queue.rate_ms = tonumber(found[4]) end
+  if found[5] then queue.max_events = found[5] end
   queue.is_v5 = string.sub(found[6] or "", 1, 9) == "bullmq:5."
   return queue
 end
@@ -77,9 +103,9 @@ end
 local function max_events(queue)
   settings(queue)
   if not queue.max_events then
-    redis.call("HSET", queue.meta, FIELD.max_events, DEFAULT_MAX_EVENTS)
+    queue.max_events = text(DEFAULT_MAX_EVENTS)
+    redis.call("HSET", queue.meta, FIELD.max_events, queue.max_events)
     redis.call("PERSIST", queue.events) -- one that was obliterated begins anew
-    queue.max_events = DEFAULT_MAX_EVENTS
   end
   return queue.max_events
 end
@@ -94,13 +120,30 @@ local function exists(queue)
   return redis.call("EXISTS", queue.meta) == 1
 end
 
+-- To trim the log costs more than to add to it: the first event of a script does, and each hundredth.
+local function log_event(queue, event, ...)
+  if queue.told % TRIM_EVERY == 0 then
+    redis.call("XADD", queue.events, "MAXLEN", "~", max_events(queue), "*", "event", event, ...)
+  else
+    redis.call("XADD", queue.events, "*", "event", event, ...)
+  end
+  queue.told = queue.told + 1
+end
+
 local function emit(queue, tenant, event, ...)
   if tenant then
-    redis.call("XADD", queue.events, "MAXLEN", "~", max_events(queue), "*",
-      "event", event, "tenant", tenant, ...)
+    log_event(queue, event, "tenant", tenant, ...)
   else
-    redis.call("XADD", queue.events, "MAXLEN", "~", max_events(queue), "*", "event", event, ...)
+    log_event(queue, event, ...)
   end
+end
+
+-- Whoever joined the end of the line is pushed in one go, before anybody looks.
+local function push_joined(queue)
+  if #queue.joined == 0 then return end
+  local line = line_of(queue)
+  in_chunks(queue.joined, function(...) redis.call("LPUSH", line, ...) end)
+  queue.joined = {}
 end
 
 -- The run time of the first delayed job, or nil.
@@ -110,7 +153,7 @@ local function next_due(queue)
 end
 
 local function mark_work(queue)
-  if not is_blocked(queue) then redis.call("ZADD", queue.marker, 0, "0") end
+  if not is_blocked(queue) then redis.call("ZADD", queue.marker, "0", "0") end
 end
 
 local function mark_delay(queue)
@@ -122,6 +165,7 @@ end
 local function announce(queues)
   for _, known in ipairs({ queues, relatives }) do
     for _, queue in ipairs(known) do
+      push_joined(queue)
       if queue.has_work then mark_work(queue) end
       if queue.has_delayed then mark_delay(queue) end
     end

@@ -8,14 +8,9 @@ local function end_as_doomed(queue, id, job, now)
 end
 
 local function complete(queue, id, job, settlement, now, queues)
-  finish(queue, id, job, {
-    state = "completed",
-    prev = "active",
-    fields = { FIELD.result, settlement.result, FIELD.attempts_made, job.attempts_made + 1 },
-    event = { "returnvalue", settlement.result },
-    told = settlement.result,
-  }, now)
-  insert_all(queues, settlement.followers or {}, now)
+  local fields = { FIELD.result, settlement.result, FIELD.attempts_made, text(job.attempts_made + 1) }
+  finish(queue, id, job, "completed", "active", fields, now, "returnvalue", settlement.result)
+  if settlement.followers then insert_all(queues, settlement.followers, now) end
 end
 
 -- A job with pending children cannot complete: BullMQ refuses it, and here it waits for them and runs again.
@@ -82,9 +77,21 @@ function carry_out.released(queue, id, job, settlement, now)
   release(queue, id, job, settlement.crash, settlement.limits, now)
 end
 
-local function settle_one(queues, settlement, now)
+-- What the jobs' locks say: a token, or false.
+local function read_locks(queues, settlements)
+  local keys, locks = {}, {}
+  for i, settlement in ipairs(settlements) do
+    keys[i] = queues[settlement.queue].base .. settlement.id .. KEY.lock
+  end
+  in_chunks(keys, function(...)
+    for _, lock in ipairs(redis.call("MGET", ...)) do locks[#locks + 1] = lock end
+  end)
+  return locks
+end
+
+local function settle_one(queues, settlement, lock, now)
   local queue, id = queues[settlement.queue], settlement.id
-  if not is_held(queue, id, settlement.token, settlement.epoch) then return "lease-lost" end
+  if not is_held(queue, id, settlement.token, settlement.epoch, lock) then return "lease-lost" end
   local job = read_job(queue, id)
   if job.epoch == 0 or not leave_active(queue, id) then return "lease-lost" end
   local verdict = settlement.verdict
@@ -96,7 +103,8 @@ local function settle_one(queues, settlement, now)
 end
 
 local function settle(queues, settlements, now)
-  local outcomes = {}
-  for i, settlement in ipairs(settlements) do outcomes[i] = settle_one(queues, settlement, now) end
+  local outcomes, locks = {}, read_locks(queues, settlements)
+  for i, settlement in ipairs(settlements) do outcomes[i] = settle_one(queues, settlement, locks[i], now) end
+  delete_locks(queues)
   return outcomes
 end

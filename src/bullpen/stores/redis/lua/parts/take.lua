@@ -27,16 +27,19 @@ local function count_starts(queue, starts)
   end
 end
 
-local function pop(queue)
-  local id = redis.call("RPOPLPUSH", queue.wait, queue.active)
-  if id then return id end
-  local first = redis.call("ZPOPMIN", queue.prioritized)
-  if not first[1] then
-    redis.call("DEL", queue.priority_counter)
-    return nil
+-- Move the first of one line, up to that many, to `active`; none if both lines are empty.
+local function pop(queue, count)
+  local ids = redis.call("RPOP", queue.wait, count) or {}
+  if #ids == 0 then
+    local first = redis.call("ZPOPMIN", queue.prioritized, count)
+    for i = 1, #first, 2 do ids[#ids + 1] = first[i] end
   end
-  redis.call("LPUSH", queue.active, first[1])
-  return first[1]
+  if #ids > 0 then
+    redis.call("LPUSH", queue.active, unpack(ids))
+  else
+    redis.call("DEL", queue.priority_counter)
+  end
+  return ids
 end
 
 -- Whether an entry of the line is a job to run. If not, it is gone from `active`, and ended if it is a job.
@@ -54,21 +57,38 @@ local function may_run(queue, id, known, now)
   return false
 end
 
--- The job's record as a list of fields, or nil if the entry was no runnable job and is gone.
+local function by_name(fields)
+  local known = {}
+  for i = 1, #fields, 2 do known[fields[i]] = fields[i + 1] end
+  return known
+end
+
+-- Returns {base, id, token, epoch, record fields as they were} and whether the job is to start only in order to fail;
+-- nil if the entry was no runnable job and is gone.
 local function activate(queue, id, lease, now)
   local job_key = queue.base .. id
   local fields = redis.call("HGETALL", job_key)
-  local known = {}
-  for i = 1, #fields, 2 do known[fields[i]] = fields[i + 1] end
-  if not may_run(queue, id, known, now) then return nil end
-  local epoch = (tonumber(known[FIELD.epoch]) or 0) + 1
+  local count = #fields
+  local epoch, tenant, is_doomed, needs_check = 1, nil, false, count == 0
+  for i = 1, count, 2 do
+    local name = fields[i]
+    if name == FIELD.epoch then
+      epoch = (tonumber(fields[i + 1]) or 0) + 1
+    elseif name == FIELD.tenant then
+      tenant = fields[i + 1]
+    elseif name == FIELD.doomed then
+      is_doomed = true
+    elseif name == FIELD.start_by or name == FIELD.cancelling then
+      needs_check = true
+    end
+  end
+  if needs_check and not may_run(queue, id, by_name(fields), now) then return nil end
   lease.given = lease.given + 1
-  local changes = { FIELD.started, now, FIELD.epoch, epoch, FIELD.worker, lease.worker }
-  redis.call("SET", job_key .. KEY.lock, lease_token(lease.token, lease.given), "PX", lease.ms)
-  redis.call("HSET", job_key, unpack(changes))
-  emit(queue, known[FIELD.tenant], "active", "jobId", id, "prev", "waiting")
-  for _, change in ipairs(changes) do fields[#fields + 1] = change end
-  return { id = id, epoch = epoch, fields = fields, is_doomed = known[FIELD.doomed] ~= nil }
+  local token = lease_token(lease.token, lease.given)
+  redis.call("SET", job_key .. KEY.lock, token, "PX", text(lease.ms))
+  redis.call("HSET", job_key, FIELD.started, text(now), FIELD.epoch, text(epoch), FIELD.worker, lease.worker)
+  emit(queue, tenant, "active", "jobId", id, "prev", "waiting")
+  return { queue.base, id, token, epoch, fields }, is_doomed
 end
 
 local function room(queue, wanted)
@@ -83,20 +103,23 @@ end
 -- Returns the claimed jobs, and the time at which to look again, if there is one.
 local function take(queue, wanted, lease, now)
   promote_due(queue, now)
+  push_joined(queue)
   local claimed, starts, due = {}, 0, next_due(queue)
   if is_blocked(queue) then return claimed, due end
   local free, limited_for = room(queue, wanted)
   if limited_for then return claimed, math.min(due or math.huge, now + limited_for) end
   local skipped = 0
   while #claimed < free and skipped < SKIP_LIMIT do
-    local id = pop(queue)
-    if not id then break end
-    local job = activate(queue, id, lease, now)
-    if job then
-      claimed[#claimed + 1] = job
-      if not job.is_doomed then starts = starts + 1 end
-    else
-      skipped = skipped + 1
+    local ids = pop(queue, math.min(free - #claimed, CHUNK))
+    if #ids == 0 then break end
+    for _, id in ipairs(ids) do
+      local job, is_doomed = activate(queue, id, lease, now)
+      if job then
+        claimed[#claimed + 1] = job
+        if not is_doomed then starts = starts + 1 end
+      else
+        skipped = skipped + 1
+      end
     end
   end
   count_starts(queue, starts)
@@ -105,6 +128,6 @@ local function take(queue, wanted, lease, now)
     redis.call("PEXPIRE", lease.queues, WORKER_MEMORY_MS)
   end
   -- Whoever sleeps beside us must learn that there may be more.
-  if #claimed > 0 then redis.call("ZADD", queue.marker, 0, "0") end
+  if #claimed > 0 then redis.call("ZADD", queue.marker, "0", "0") end
   return claimed, due
 end

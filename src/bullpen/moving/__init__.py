@@ -1,0 +1,1 @@
+"""Moving queues from one store to another while both are in use."""

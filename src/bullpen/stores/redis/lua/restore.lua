@@ -1,0 +1,93 @@
+--[[ restore: take in jobs and memories of another store, all of them in one step.
+  KEYS 1 the queue's settings
+  ARGV 1 the queue's base  2 and of our own keys  3 msgpack {now, run, departed = {id, …}, ids = {{id, until_ms}, …},
+         subjects = {subject, …}, jobs = {{id, state, priority, fields, logs, due?, finished?, start_by?, tenant?,
+         name, subject?}, …}}; a subject is {id, owner, until_ms?, kept = {id?, name, data, options}?}
+  Returns "superseded" if another run began or none, {"taken", id} of a job whose id is another's here,
+          or how many of the jobs were new
+  Emits added, waiting, delayed ]]
+local CHUNK = 1000
+local queue, asked = open_queue(ARGV[1], ARGV[2]), cmsgpack.unpack(ARGV[3])
+local now = asked.now
+
+local known = redis.call("HMGET", queue.move, FIELD.move_run, FIELD.move_ids_below)
+if known[1] ~= asked.run then return "superseded" end
+local ids_below = tonumber(known[2])
+
+local departed = {}
+for _, id in ipairs(asked.departed) do departed[id] = true end
+
+-- Those that are not here yet, or nil and the id that is another's.
+local function select_new()
+  local new = {}
+  for _, job in ipairs(asked.jobs) do
+    local has_arrived = not departed[job.id] and redis.call("SISMEMBER", queue.arrivals, job.id) == 1
+    local is_ours = not is_explicit(job.id)
+    if not has_arrived and is_ours then
+      local number = tonumber(job.id)
+      if number and number >= ids_below or redis.call("EXISTS", queue.base .. job.id) == 1 then return nil, job.id end
+    end
+    if not has_arrived and (is_ours or not is_taken(queue, job.id, now)) then new[#new + 1] = job end
+  end
+  return new
+end
+
+local function append_logs(id, lines)
+  for first = 1, #lines, CHUNK do
+    redis.call("RPUSH", queue.base .. id .. KEY.logs, unpack(lines, first, math.min(first + CHUNK - 1, #lines)))
+  end
+end
+
+local function place(job)
+  if job.finished then
+    redis.call("ZADD", queue[job.state], job.finished, job.id)
+    return
+  end
+  emit(queue, job.tenant, "added", "jobId", job.id, "name", job.name)
+  if job.due then
+    put_until(queue, job.id, job.due)
+    emit(queue, job.tenant, "delayed", "jobId", job.id, "delay", job.due)
+  else
+    put_in_line(queue, job.id, job.priority, "end")
+    emit(queue, job.tenant, "waiting", "jobId", job.id)
+  end
+end
+
+-- Let the owner stand for its subject, unless another does already.
+local function stand(subject)
+  local subject_key = queue.base .. KEY.dedup .. subject.id
+  local owner = subject_owner(queue, subject_key)
+  if owner and owner ~= subject.owner then return end
+  local left = subject.until_ms and subject.until_ms - now
+  if left and left <= 0 then return end
+  -- Told a second time, it may have become longer, and never shorter.
+  if left and owner then left = math.max(left, redis.call("PTTL", subject_key)) end
+  own_subject(subject_key, subject.owner, left)
+  local kept = subject.kept
+  if not kept then return end
+  kept.dedup = { id = subject.id }
+  keep_for_later(queue, kept, kept.id or string.format("%.0f", redis.call("INCR", queue.counter)))
+end
+
+local new, taken = select_new()
+if not new then return { "taken", taken } end
+
+for id in pairs(departed) do redis.call("SREM", queue.arrivals, id) end
+for _, job in ipairs(new) do
+  redis.call("SADD", queue.arrivals, job.id)
+  redis.call("HSET", queue.base .. job.id, unpack(job.fields))
+  append_logs(job.id, job.logs)
+  if job.start_by then redis.call("ZADD", queue.start_by, job.start_by, job.id) end
+  place(job)
+end
+for _, job in ipairs(new) do
+  if job.subject then stand(job.subject) end
+end
+for _, subject in ipairs(asked.subjects) do stand(subject) end
+-- An id whose job is here needs no memory: removing the job is to free it.
+for _, one in ipairs(asked.ids) do
+  local is_here = redis.call("EXISTS", queue.base .. one.id) == 1
+  if one.until_ms > now and not is_here then redis.call("ZADD", queue.remembered_ids, one.until_ms, one.id) end
+end
+announce({ queue })
+return #new
