@@ -30,7 +30,8 @@ FEATURES = (
     "retry of failed", "retry of completed", "remove", "update data", "change delay", "change priority", "drain",
     "clean", "obliterate", "limit of active jobs", "limit of the rate", "stalled: taken back",
     "stalled: over the limit", "stalled: a living worker keeps its job", "events", "await the result",
-    "workers listed", "getters and counts equal",
+    "workers listed", "getters and counts equal", "flow: children here, parent there",
+    "flow: parent here, children there", "flow: failure of a child", "flow: a child retried", "flow: a child removed",
 )  # fmt: skip
 """In the order in which a reader looks for them."""
 
@@ -63,8 +64,9 @@ major for that. Bullpen goes along with whichever last opened the queue. One hol
 with jobs in it before BullMQ 5.x ever opened it must be resumed by Bullpen, since a resume by 5.x could drop jobs.
 - Once one of BullMQ's workers has taken back a job with a priority from a dead worker, the job waits in the line of \
 those without one: BullMQ's rule, which Bullpen's workers go along with. What Bullpen takes back keeps its priority.
-- Leave queues with BullMQ's flows or job schedulers to BullMQ's workers. Bullpen's run such jobs as any other: a \
-parent whose child they ran waits for ever, and a scheduler whose job they ran stops.
+- Flows are shared: a parent of one side may have children of the other. A parent that completes while children are \
+pending fails in BullMQ's workers; in Bullpen's it waits for them and runs again.
+- Leave queues with BullMQ's job schedulers to BullMQ's workers: a scheduler whose job Bullpen's ran stops.
 """
 
 CELLS = """\
