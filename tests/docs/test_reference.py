@@ -21,6 +21,7 @@ from bullpen import (
     FailureKind,
     Hooks,
     JobOptions,
+    OnFailure,
     Queue,
     RetryPolicy,
     Severity,
@@ -33,7 +34,7 @@ from bullpen import (
 from bullpen.job.record import JobRecord, JobRef
 from bullpen.job.spec import JobSpec
 from bullpen.jobtypes.jobtype import JobTypeOptions
-from bullpen.stores.base import AddOutcome, Cancellation, WorkerState
+from bullpen.stores.base import AddOutcome, Cancellation, ChildState, WorkerState
 from bullpen.worker.reporting import StoreReporter
 from bullpen.worker.supervised import Ended
 from tests.docs.pages import REFERENCE, ROOT, rows, section
@@ -106,7 +107,7 @@ def test_every_event_has_its_line() -> None:
 
 @pytest.mark.parametrize(
     "kind",
-    [State, FailureKind, CrashKind, WorkerState, AddOutcome, Cancellation, Ended, Severity],
+    [State, FailureKind, OnFailure, ChildState, CrashKind, WorkerState, AddOutcome, Cancellation, Ended, Severity],
     ids=lambda k: k.__name__,
 )
 def test_every_word_has_its_line(kind: type[StrEnum]) -> None:

@@ -99,6 +99,8 @@ class ChildState(StrEnum):
 
 
 class Child(msgspec.Struct, frozen=True):
+    """One child of a job, as the parent knows it."""
+
     ref: JobRef
     state: ChildState
     result: bytes | None = None
