@@ -20,11 +20,12 @@ PAGE = ROOT / "docs" / "explanation" / "promises.md"
 FAMILIES = (
     "opening", "adding", "identifying", "deduplicating", "ordering", "claiming", "settling", "retaining",
     "exchanging", "requesting", "renewing", "abandoning", "rescuing", "waiting", "cancelling", "retrying",
-    "steering", "removing", "noting", "parking", "journaling", "signalling", "pausing", "scheduling", "looking",
+    "flows", "policies", "children", "steering", "removing", "noting", "parking", "journaling", "signalling",
+    "pausing", "scheduling", "looking",
     "events", "workers", "moving", "moving_once", "remembering",
 )  # fmt: skip
 """The modules of the kit in the order in which a reader meets the verbs."""
-NOT_FAMILIES = frozenset({"__init__", "carrying", "moves"})
+NOT_FAMILIES = frozenset({"__init__", "carrying", "kin", "moves"})
 
 INTRO = """\
 # What a store promises

@@ -42,12 +42,14 @@ from bullpen.errors import (
     WaitTimeout,
     WrongState,
 )
+from bullpen.flows.producer import FlowNode, FlowProducer, FlowView
+from bullpen.flows.shapes import chain, group
 from bullpen.job.entries import EntryKind, EntryState, JournalEntry
 from bullpen.job.events import Event, EventKind
 from bullpen.job.options import JobOptions, custom, debounce, dedup, exponential, fixed, keep
 from bullpen.job.record import CrashKind, CrashLimits, Failure, FailureKind, JobRecord, JobRef
 from bullpen.job.schedule import Overlap, ScheduleRecord
-from bullpen.job.spec import NewJob
+from bullpen.job.spec import NewJob, OnFailure
 from bullpen.job.state import State
 from bullpen.jobtypes.batches import Call
 from bullpen.jobtypes.hooks import Alert, Hooks, Severity
@@ -60,10 +62,11 @@ from bullpen.queue.payload import Codec
 from bullpen.queue.queue import Queue, add_all
 from bullpen.queue.schedules import Schedules
 from bullpen.scheduling.options import ScheduleOptions
-from bullpen.stores.base import Counts, Delivery, Store
+from bullpen.stores.base import Child, ChildState, Counts, Delivery, Store
 from bullpen.stores.sqlite import SqliteStore
 from bullpen.sync import Sync, SyncJob
 from bullpen.worker.context import Context
+from bullpen.worker.family import ChildOutcome
 from bullpen.worker.handlers import in_process
 from bullpen.worker.options import RetryPolicy, WorkerOptions
 from bullpen.worker.supervised import Ended
@@ -84,6 +87,9 @@ __all__ = [
     "Bullpen",
     "BullpenError",
     "Call",
+    "Child",
+    "ChildOutcome",
+    "ChildState",
     "Codec",
     "CodecMissing",
     "Context",
@@ -101,6 +107,9 @@ __all__ = [
     "EventKind",
     "Failure",
     "FailureKind",
+    "FlowNode",
+    "FlowProducer",
+    "FlowView",
     "Gap",
     "Hooks",
     "Job",
@@ -118,6 +127,7 @@ __all__ = [
     "MailboxFull",
     "MoveRefused",
     "NewJob",
+    "OnFailure",
     "Overlap",
     "PayloadTooLarge",
     "Postpone",
@@ -156,11 +166,13 @@ __all__ = [
     "WorkerOptions",
     "WrongState",
     "add_all",
+    "chain",
     "custom",
     "debounce",
     "dedup",
     "exponential",
     "fixed",
+    "group",
     "in_process",
     "keep",
 ]

@@ -9,6 +9,8 @@ from typing import Any, ParamSpec, Self, TypeVar, Unpack, cast, overload
 
 from bullpen.deadletters.letters import DeadLetters
 from bullpen.errors import BadHandler, BadName, StoreUnavailable
+from bullpen.flows.producer import FlowProducer
+from bullpen.flows.shapes import with_children
 from bullpen.job.names import check_queue_name
 from bullpen.job.options import JobOptions, OptionFields, with_options
 from bullpen.job.record import Failure, FailureKind, JobRecord
@@ -26,6 +28,7 @@ from bullpen.jobtypes.jobtype import (
 )
 from bullpen.queue.buffer import Buffer
 from bullpen.queue.events import QueueEvents
+from bullpen.queue.job import Job
 from bullpen.queue.payload import MAX_PAYLOAD_BYTES, Codec
 from bullpen.queue.queue import Queue
 from bullpen.scheduling.options import ScheduleFields
@@ -223,6 +226,23 @@ class Bullpen:
         finally:
             self.sync.close()
             self.store, self._buffer, self._queues, self.sync = before
+
+    async def flow(self, parent: NewJob, children: Sequence[NewJob] = ()) -> Job[Any]:
+        """Add a job that runs after these children, all in one step: `pen.flow(report.prepare(…), [fetch.prepare(…)])`.
+
+        Each is prepared by its job type or queue, and may have children itself; `chain` and `group`
+        make such trees. The result of the job is read as its job type says.
+        """
+        tree = with_children(parent, children)
+        await self.ready()
+        job = await self.queue(tree.queue).add_prepared(tree)
+        job_type = self.types.get((tree.queue, tree.name))
+        return job if job_type is None else job.reading(job_type.read_result)
+
+    @property
+    def flows(self) -> FlowProducer:
+        """Adds trees of jobs by the names of their queues, and shows them."""
+        return FlowProducer(self.store, codec=self.codec, clock=self.store.clock)
 
     def events(self, queue: str, *, after: str | None = None) -> QueueEvents:
         return QueueEvents(self.store, queue, after=after)

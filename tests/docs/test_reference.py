@@ -24,6 +24,7 @@ from bullpen import (
     FailureKind,
     Hooks,
     JobOptions,
+    OnFailure,
     Overlap,
     Queue,
     RetryPolicy,
@@ -39,7 +40,7 @@ from bullpen import (
 from bullpen.job.record import JobRecord, JobRef
 from bullpen.job.spec import JobSpec
 from bullpen.jobtypes.jobtype import JobTypeOptions
-from bullpen.stores.base import AddOutcome, Cancellation, WorkerState
+from bullpen.stores.base import AddOutcome, Cancellation, ChildState, WorkerState
 from bullpen.worker.reporting import StoreReporter
 from bullpen.worker.supervised import Ended
 from tests.docs.pages import REFERENCE, ROOT, rows, section
@@ -117,6 +118,8 @@ def test_every_event_has_its_line() -> None:
     [
         State,
         FailureKind,
+        OnFailure,
+        ChildState,
         CrashKind,
         WorkerState,
         AddOutcome,

@@ -37,6 +37,7 @@ class Place:
         self._workers: list[Any] = []
         self._listeners: list[Any] = []
         self._held: list[asyncio.Event] = []
+        self._flows: Any = None
 
     def tell(self, queue: str, source: str, event: str, **more: Any) -> None:
         say({"prefix": self.prefix, "queue": queue, "source": source, "event": event, **more})
@@ -45,6 +46,11 @@ class Place:
         if name not in self._queues:
             self._queues[name] = bullmq.Queue(name, dict(self._given))
         return self._queues[name]
+
+    def flows(self) -> Any:
+        if self._flows is None:
+            self._flows = bullmq.FlowProducer(dict(self._given))
+        return self._flows
 
     async def job(self, asked: Asked) -> Any:
         job = await self.queue(asked["queue"]).getJob(asked["id"])
@@ -69,6 +75,9 @@ class Place:
             self._held.append(released)
             self.tell(queue, "worker", "holding", id=job.id)
             await released.wait()
+        if data.get("gather"):
+            values: Asked = await job.getChildrenValues()
+            return values
         if "unrecoverable" in data:
             raise bullmq.UnrecoverableError(data["unrecoverable"])
         if "fail" in data and job.attemptsMade < data.get("times", float("inf")):
@@ -112,6 +121,8 @@ class Place:
             await listener.close()
         for queue in self._queues.values():
             await queue.close()
+        if self._flows is not None:
+            await self._flows.close()
 
 
 async def _told(job: Any) -> Asked:
@@ -129,6 +140,14 @@ async def _add(at: Place, asked: Asked) -> Any:
 
 async def _add_bulk(at: Place, asked: Asked) -> Any:
     return [job.id for job in await at.queue(asked["queue"]).addBulk(asked["jobs"])]
+
+
+def _tree_ids(node: Asked) -> Asked:
+    return {"id": node["job"].id, "children": [_tree_ids(child) for child in node.get("children", [])]}
+
+
+async def _flow(at: Place, asked: Asked) -> Any:
+    return _tree_ids(await at.flows().add(asked["tree"]))
 
 
 async def _ids(at: Place, asked: Asked) -> Any:
@@ -182,6 +201,8 @@ def _of_job(method: str, *words: str) -> Callable[[Place, Asked], Awaitable[Any]
 VERBS: dict[str, Callable[[Place, Asked], Awaitable[Any]]] = {
     "add": _add,
     "addBulk": _add_bulk,
+    "flow": _flow,
+    "childrenValues": _of_job("getChildrenValues"),
     "job": _job,
     "ids": _ids,
     "counts": _of_queue("getJobCounts"),

@@ -104,6 +104,9 @@ class RedisHarness:
             assert places[queue] == Counter(jobs[queue]), f"jobs and places of {queue}"
             active = set(self._members(f"{self.prefix}:{queue}:active", "active"))
             assert locks[queue] <= active, f"locks without active jobs in {queue}"
+            for parent in self._members(f"{self.prefix}:{queue}:waiting-children", "waiting-children"):
+                pending = self._at_once.smembers(f"{self.prefix}:{queue}:{parent}:dependencies")
+                assert pending, f"{parent} of {queue} waits for nobody"
         for queue, ids in with_steps.items():
             assert ids <= jobs[queue], f"journals or mailboxes without jobs in {queue}"
 

@@ -10,12 +10,14 @@ from bullpen.testing.clock import ManualClock
 
 _COUNTERS = """
 SELECT queue.name, queue.waiting, queue.prioritized, queue.delayed, queue.active, queue.completed, queue.failed,
+  queue.waiting_children,
   (SELECT count(*) FROM job WHERE job.queue = queue.id AND state = 0 AND priority = 0),
   (SELECT count(*) FROM job WHERE job.queue = queue.id AND state = 0 AND priority > 0),
   (SELECT count(*) FROM job WHERE job.queue = queue.id AND state = 1),
   (SELECT count(*) FROM job WHERE job.queue = queue.id AND state = 2),
   (SELECT count(*) FROM job WHERE job.queue = queue.id AND state = 4),
-  (SELECT count(*) FROM job WHERE job.queue = queue.id AND state = 5)
+  (SELECT count(*) FROM job WHERE job.queue = queue.id AND state = 5),
+  (SELECT count(*) FROM job WHERE job.queue = queue.id AND state = 3)
 FROM queue
 """
 _STRAYS = """
@@ -29,6 +31,12 @@ UNION ALL SELECT 'active without token', key FROM job WHERE state = 2 AND token 
 UNION ALL SELECT 'token without lease', key FROM job WHERE state != 2 AND token IS NOT NULL
 UNION ALL SELECT 'finished without time', key FROM job WHERE (state IN (4, 5)) != (finished_ms IS NOT NULL)
 UNION ALL SELECT 'delayed without due time', key FROM job WHERE state = 1 AND due_ms IS NULL
+UNION ALL SELECT 'children without parent', parent FROM child WHERE parent NOT IN (SELECT key FROM job)
+UNION ALL SELECT 'pending child that is gone', child FROM child WHERE state = 0 AND child NOT IN (SELECT key FROM job)
+UNION ALL SELECT 'waits for nobody', key FROM job
+  WHERE state = 3 AND key NOT IN (SELECT parent FROM child WHERE state = 0)
+UNION ALL SELECT 'children of one that has none', parent FROM child
+  WHERE parent IN (SELECT key FROM job WHERE has_children = 0)
 """
 
 
@@ -70,7 +78,7 @@ def check_file(path: Path) -> None:
     try:
         assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         for name, *numbers in db.execute(_COUNTERS):
-            assert numbers[:6] == numbers[6:], f"counters of {name}"
+            assert numbers[:7] == numbers[7:], f"counters of {name}"
         assert db.execute(_STRAYS).fetchall() == []
     finally:
         db.close()

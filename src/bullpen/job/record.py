@@ -29,6 +29,7 @@ class FailureKind(StrEnum):
     STALLED = "stalled"
     CANCELLED = "cancelled"
     EXPIRED = "expired"
+    CHILD_FAILED = "child-failed"
 
 
 class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -116,6 +117,8 @@ class JobRecord(msgspec.Struct, frozen=True):
     """Of a parked job: the signals that it waits for; None if it is not parked."""
     doomed: Failure | None = None
     """Set when the store already knows that the job must fail: a claimant fails it without running it."""
+    parent: JobRef | None = None
+    """The job that waits for this one, or did."""
 
     @property
     def queue(self) -> str:

@@ -60,7 +60,11 @@ class Released(msgspec.Struct, frozen=True):
     """With these, a job that crashed too often fails instead."""
 
 
-Verdict = Completed | Retry | Failed | Cancelled | Postponed | Parked | Released
+class AwaitChildren(msgspec.Struct, frozen=True):
+    """Run again when no child is pending; no attempt is used. If none is by now, it goes back to its line."""
+
+
+Verdict = Completed | Retry | Failed | Cancelled | Postponed | Parked | Released | AwaitChildren
 
 
 class Settlement(msgspec.Struct, frozen=True):

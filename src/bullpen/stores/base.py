@@ -80,12 +80,45 @@ class Added(msgspec.Struct, frozen=True):
     id: str
     """Of the new job, or of the one that stands for it."""
     outcome: AddOutcome
+    children: tuple["Added", ...] = ()
+    """The same of each child, in their order; none if the job itself is a duplicate."""
 
 
 class SettleOutcome(StrEnum):
     SETTLED = "settled"
     LEASE_LOST = "lease-lost"
     """Nothing changed: another holds the job, or it is gone."""
+    PENDING_CHILDREN = "pending-children"
+    """It could not complete, since it has children that are not done: it waits for them and runs again."""
+
+
+class ChildState(StrEnum):
+    """What a parent knows of one child."""
+
+    PENDING = "pending"
+    """The parent waits for it."""
+    COMPLETED = "completed"
+    IGNORED = "ignored"
+    """It failed, and the parent goes on all the same."""
+    FAILED = "failed"
+    """It failed, and the parent with it."""
+
+
+class Child(msgspec.Struct, frozen=True):
+    """One child of a job, as the parent knows it."""
+
+    ref: JobRef
+    state: ChildState
+    result: bytes | None = None
+    """Of one that completed."""
+    reason: str | None = None
+    """Why it failed, of one that is ignored."""
+
+
+class ChildPage(msgspec.Struct, frozen=True):
+    children: tuple[Child, ...]
+    next_cursor: str | None
+    """Give it back for the next page; None at the end."""
 
 
 class Claimed(msgspec.Struct, frozen=True):
@@ -247,6 +280,19 @@ class Store(Protocol):
 
         Each goes to waiting, prioritized or delayed as its spec says. An explicit id that is
         taken, or was taken within a day, changes nothing. Deduplication is applied in order.
+
+        A job with children goes to waiting-children, and on to the head of its line, its priority or
+        its delay once none of them is pending. Nothing below a job that is a duplicate is added. A
+        child whose id is taken by a job without a parent becomes that parent's child as it stands;
+        one that is another's child is WrongState. BadOption for trees that are too deep, deduplicated
+        or have one id twice.
+        """
+
+    async def add_children(self, lease: Lease, jobs: Sequence[NewJob], *, request: str) -> Sequence[Added]:
+        """Add these as children of a running job, all or none; LeaseLost if the lease is.
+
+        The job runs on; AwaitChildren lets it wait for them. A child that it has already stays as it
+        is. BadOption and WrongState as for `add`, also for a child that the job itself descends from.
         """
 
     # ── working ──────────────────────────────────────────────────────────────────────────
@@ -260,7 +306,12 @@ class Store(Protocol):
         """
 
     async def settle(self, settlements: Sequence[Settlement], *, request: str) -> Sequence[SettleOutcome]:
-        """Carry out each verdict and end its lease; a lost lease changes nothing and is reported."""
+        """Carry out each verdict and end its lease; a lost lease changes nothing and is reported.
+
+        A child that ends is told to its parent in the same step: its result, or its failure as its
+        `on_failure` says. A job that completes while children are pending does not: it waits for
+        them and runs again. One whose child failed with it, while it ran, fails instead.
+        """
 
     async def exchange(
         self,
@@ -309,11 +360,15 @@ class Store(Protocol):
         """End an unstarted job as cancelled, or ask its worker to stop it. Finished: WrongState.
 
         A running job that was asked to stop completes or fails by its own verdict; it never runs
-        again: a retry, a release or a rescue ends it as cancelled.
+        again: a retry, a release or a rescue ends it as cancelled. The children of one that waits for
+        them go on.
         """
 
     async def retry(self, ref: JobRef) -> None:
-        """Put a finished job back to run with fresh attempts; noted in its log. Else WrongState."""
+        """Put a finished job back to run with fresh attempts; noted in its log. Else WrongState.
+
+        It is pending again for its parent; and it waits first if it has pending children itself.
+        """
 
     async def retry_all(self, queue: str, state: State, *, limit: int) -> int:
         """Retry up to that many of the queue's completed or failed jobs, oldest first."""
@@ -328,7 +383,11 @@ class Store(Protocol):
         """Give an unfinished job another priority, at the end of that line; a finished one is WrongState."""
 
     async def remove(self, ref: JobRef) -> None:
-        """Forget a job that is not active, and its id with it. Active: WrongState."""
+        """Forget a job that is not active, and its id with it; and all its children with theirs.
+
+        WrongState if it or one of those is active. A parent does not wait for a child that is removed,
+        in whatever way; a result that it has already stays. No other verb removes children with a job.
+        """
 
     async def update_data(self, ref: JobRef, data: bytes) -> None:
         """Replace the data; a running attempt keeps what it has."""
@@ -444,6 +503,12 @@ class Store(Protocol):
         """Jobs of one state, in the order in which they will run or did finish."""
 
     async def logs(self, ref: JobRef, *, start: int = 0, limit: int = 1_000) -> LogPage: ...
+
+    async def children(self, ref: JobRef, *, limit: int = 1_000, cursor: str | None = None) -> ChildPage:
+        """The job's children and what became of each, also of those that are gone; in no special order.
+
+        A page may have some more than asked. A child that ends between two pages may be told twice.
+        """
 
     async def counts(self, queue: str) -> Counts:
         """How many jobs are in each state; QueueMissing if there never was such a queue."""

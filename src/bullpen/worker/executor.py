@@ -17,6 +17,7 @@ from bullpen.settings import may_advance_schedules
 from bullpen.stores.base import Store
 from bullpen.worker.context import Context
 from bullpen.worker.durable import IN_PLACE_MS, JobSteps
+from bullpen.worker.family import Leave, StoreFamily
 from bullpen.worker.handlers import Handler, Mode, Registry
 from bullpen.worker.judging import timed_out, verdict_on_error, verdict_on_failure
 from bullpen.worker.options import WorkerOptions
@@ -61,7 +62,8 @@ class Executor:
         except BullpenError as error:
             return verdict_on_error(error, job, self._options)
         reporter = StoreReporter(self._store, job.ref, asyncio.get_running_loop())
-        context = Context(job, data, reporter, self._steps_of(job, handler))
+        family = StoreFamily(self._store, claimed.lease, job, self._options.codec)
+        context = Context(job, data, reporter, self._steps_of(job, handler), family)
         if handler.on_progress is not None:
             reporter.on_progress = functools.partial(handler.on_progress, context)
         timeout_ms = job.spec.timeout_ms or self._usual_timeout_ms
@@ -103,6 +105,8 @@ class Executor:
         except ProcessCrash as crash:
             run.context.log(str(crash))
             verdict = Released(crash.kind, self._options.limits)
+        except Leave as leave:
+            verdict = leave.verdict
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a handler raises is its verdict
             verdict = self._raised(run, error)
         run.has_ended = True
@@ -124,6 +128,7 @@ class Executor:
             case Mode.ASYNC:
                 return await handler.function(run.context)
             case Mode.THREAD:
+                run.context.mark_in_thread(asyncio.get_running_loop())
                 return await self._threads.run(lambda: handler.function(run.context))
             case Mode.PROCESS:
                 return await self._processes.run(run)

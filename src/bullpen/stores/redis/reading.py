@@ -1,12 +1,14 @@
 """What the scripts answer, as records and events."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
 
 from bullpen.job.events import Event, EventKind
 from bullpen.job.record import ClaimedJob, CrashKind, Failure, FailureKind, JobRecord, JobRef, Lease
+from bullpen.job.spec import NewJob
 from bullpen.job.state import State
 from bullpen.stores.base import FOREVER_MS, Added, AddOutcome, Claimed, Exchanged, SettleOutcome
 from bullpen.stores.redis.codec import FIELDS, decode_options
@@ -21,6 +23,8 @@ _CRASH = _F["crash"]
 _LEGACY_ATTEMPTS_MADE = b"attemptsMade"
 _STALLED = "job stalled more than allowable limit"
 """BullMQ's text, which it writes without saying of which kind the failure is."""
+_CHILD_FAILED = re.compile(r"child [^ :]+:[^ :]+:[^ ]+ failed")
+"""The same, with the child's key."""
 
 
 class FailureDetails(msgspec.Struct, frozen=True):
@@ -32,8 +36,23 @@ _decode_details = msgspec.json.Decoder(FailureDetails).decode
 _decode_texts = msgspec.json.Decoder(tuple[str, ...]).decode
 
 
-def read_added(answer: Sequence[Sequence[bytes]]) -> list[Added]:
-    return [Added(job_id.decode(), AddOutcome(outcome.decode())) for job_id, outcome in answer]
+_LEFT_OUT = b"left-out"
+"""The script's word for what stands below a duplicate."""
+
+
+def read_added(answer: Sequence[Sequence[bytes]], jobs: Sequence[NewJob]) -> list[Added]:
+    """The answers of the roots, each with those of its children."""
+    told = iter(answer)
+    return [_read_added(job, told) for job in jobs]
+
+
+def _read_added(job: NewJob, told: Iterator[Sequence[bytes]]) -> Added:
+    job_id, outcome = next(told)
+    children = tuple(_read_added(child, told) for child in job.children)
+    if outcome == _LEFT_OUT:
+        return Added("", AddOutcome.DUPLICATE)
+    word = AddOutcome(outcome.decode())
+    return Added(job_id.decode(), word, children if word == AddOutcome.ADDED else ())
 
 
 def read_exchanged(answer: Sequence[Any], keys: Keys) -> Exchanged:
@@ -44,7 +63,9 @@ def read_exchanged(answer: Sequence[Any], keys: Keys) -> Exchanged:
         tuple(SettleOutcome(word.decode()) for word in settled),
         Claimed(
             tuple(
-                _read_claimed(JobRef(keys.queue_of(base), job_id.decode()), token.decode(), epoch, [*fields, *written])
+                _read_claimed(
+                    JobRef(keys.queue_of(base), job_id.decode()), token.decode(), epoch, [*fields, *written], keys
+                )
                 for base, job_id, token, epoch, fields in claimed
             ),
             before_forever(due_ms if isinstance(due_ms, int) else None),
@@ -67,17 +88,16 @@ def before_forever(run_at_ms: int | None) -> int | None:
     return None if run_at_ms is None or run_at_ms >= FOREVER_MS else run_at_ms
 
 
-def _read_claimed(ref: JobRef, token: str, epoch: int, fields: Sequence[bytes]) -> ClaimedJob:
-    return ClaimedJob(
-        Lease(ref, token, epoch), read_record(ref, State.ACTIVE, None, [*fields, _F["epoch"], b"%d" % epoch])
-    )
+def _read_claimed(ref: JobRef, token: str, epoch: int, fields: Sequence[bytes], keys: Keys) -> ClaimedJob:
+    known = [*fields, _F["epoch"], b"%d" % epoch]
+    return ClaimedJob(Lease(ref, token, epoch), read_record(ref, State.ACTIVE, None, known, keys))
 
 
-def read_record(ref: JobRef, state: State, run_at_ms: int | None, flat: Sequence[bytes]) -> JobRecord:
+def read_record(ref: JobRef, state: State, run_at_ms: int | None, flat: Sequence[bytes], keys: Keys) -> JobRecord:
     """A job from its stored fields, of which the later ones count."""
     fields = dict(zip(flat[::2], flat[1::2], strict=True))
     get = fields.get
-    doomed = get(_F["doomed"])
+    doomed, parent = get(_F["doomed"]), get(_F["parent_key"])
     cancelling = get(_F["cancelling"])
     attempts_made = _int(get(_F["attempts_made"]) or get(_LEGACY_ATTEMPTS_MADE)) or 0
     note = get(_F["note"]) if state is State.DELAYED else None
@@ -104,6 +124,7 @@ def read_record(ref: JobRef, state: State, run_at_ms: int | None, flat: Sequence
         note=_text(note),
         parked=_parked(get(_F["parked"])) if state is State.DELAYED else None,
         doomed=None if doomed is None else _doom(doomed.decode()),
+        parent=None if parent is None else keys.ref_of(parent),
     )
 
 
@@ -130,7 +151,14 @@ def _parked(stored: bytes | None) -> tuple[str, ...] | None:
 
 
 def _doom(reason: str) -> Failure:
-    return Failure(reason, FailureKind.STALLED if reason == _STALLED else FailureKind.UNRECOVERABLE)
+    return Failure(reason, _kind_of(reason) or FailureKind.UNRECOVERABLE)
+
+
+def _kind_of(reason: str) -> FailureKind | None:
+    """What BullMQ's own texts say, which come without our details."""
+    if reason == _STALLED:
+        return FailureKind.STALLED
+    return FailureKind.CHILD_FAILED if _CHILD_FAILED.fullmatch(reason) else None
 
 
 def _failure(fields: Fields, attempts_made: int) -> Failure | None:
@@ -141,7 +169,7 @@ def _failure(fields: Fields, attempts_made: int) -> Failure | None:
     # The details are ours; after a later attempt that failed elsewhere they tell of another failure.
     told_at, _, details = fields.get(_F["failure"], b"").partition(b" ")
     if _int(told_at) != attempts_made:
-        return Failure(message, FailureKind.STALLED if message == _STALLED else FailureKind.ERROR)
+        return Failure(message, _kind_of(message) or FailureKind.ERROR)
     return read_failure(message, details)
 
 

@@ -35,13 +35,15 @@ def _stored_name(match: re.Match[str]) -> str:
 
 
 _LINE = ("queue", "line")
-_ADDING = (*_LINE, "jobs", "insert")
+_KEEPING = (*_LINE, "family", "jobs")
+_ADDING = (*_KEEPING, "kinship", "insert", "trees")
 _ENDING = (*_ADDING, "lease", "finish")
 _RELEASING = (*_ENDING, "release")
 _REMOVING = (*_ENDING, "place", "remove")
 
 # Producing and working. All but `add` run on a full server too: it must be able to drain.
 ADD = Script("add", parts=("memory", *_ADDING))
+ADD_CHILDREN = Script("add_children", parts=("memory", *_ADDING, "lease"))
 EXCHANGE = Script("exchange", parts=("memory", *_RELEASING, "steps", "settle", "take"), flags="allow-oom")
 RENEW = Script("renew", parts=("queue", "lease"), flags="allow-oom")
 ABANDON = Script("abandon", parts=("memory", *_RELEASING), flags="allow-oom")
@@ -53,8 +55,8 @@ WORKERS = Script("workers", flags="no-writes")
 
 # Steering.
 CANCEL = Script("cancel", parts=(*_ENDING, "place"), flags="allow-oom")
-RETRY = Script("retry", parts=(*_LINE, "jobs", "place", "revive"), flags="allow-oom")
-RETRY_ALL = Script("retry_all", parts=(*_LINE, "jobs", "revive"), flags="allow-oom")
+RETRY = Script("retry", parts=(*_KEEPING, "place", "revive"), flags="allow-oom")
+RETRY_ALL = Script("retry_all", parts=(*_KEEPING, "revive"), flags="allow-oom")
 PROMOTE = Script("promote", parts=(*_LINE, "place"), flags="allow-oom")
 CHANGE_DELAY = Script("change_delay", parts=(*_LINE, "place"), flags="allow-oom")
 CHANGE_PRIORITY = Script("change_priority", parts=(*_LINE, "place"), flags="allow-oom")
@@ -65,7 +67,7 @@ PAUSE = Script("pause", parts=("queue", "moving_lists"), flags="allow-oom")
 RESUME = Script("resume", parts=("queue", "moving_lists"), flags="allow-oom")
 DRAIN = Script("drain", parts=_REMOVING, flags="allow-oom")
 CLEAN = Script("clean", parts=(*_REMOVING, "listing"), flags="allow-oom")
-OBLITERATE = Script("obliterate", parts=("queue", "jobs"), flags="allow-oom")
+OBLITERATE = Script("obliterate", parts=_KEEPING, flags="allow-oom")
 FORGET_SUBJECTS = Script("forget_subjects", flags="allow-oom")
 
 # Moving to another store, and from one.
@@ -92,6 +94,7 @@ SIGNAL = Script("signal", parts=("memory", *_LINE, "place", "steps"))
 COUNTS = Script("counts", flags="no-writes")
 JOB = Script("job", parts=("queue", "place"), flags="no-writes")
 JOBS = Script("jobs", parts=("queue", "listing"), flags="no-writes")
+CHILDREN = Script("children", flags="no-writes")
 LOGS = Script("logs", flags="no-writes")
 OLDEST = Script("oldest", parts=("queue", "listing"), flags="no-writes")
 EVENTS = Script("events", flags="no-writes")

@@ -140,7 +140,7 @@ async def clean(site: Site, queue: str, state: State, older_than_ms: int, limit:
 
 async def obliterate(site: Site, queue: str, *, force: bool) -> None:
     while True:
-        answer = await site.ask(scripts.OBLITERATE, queue, "force" if force else "", str(_BULK))
+        answer = await site.ask(scripts.OBLITERATE, queue, "force" if force else "", str(_BULK), site.now)
         match answer:
             case b"missing":
                 raise queue_missing(queue)

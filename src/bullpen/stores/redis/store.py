@@ -20,6 +20,7 @@ from bullpen.job.verdicts import Settlement
 from bullpen.stores.base import (
     Added,
     Cancellation,
+    ChildPage,
     Claimed,
     Counts,
     Delivery,
@@ -38,17 +39,17 @@ from bullpen.stores.base import (
     WorkerState,
 )
 from bullpen.stores.moving import Cargo, MemoryPage, Move, SavedJob
-from bullpen.stores.redis import exporting, journaling, looking, rescuing, restoring, scheduling, steering
+from bullpen.stores.redis import exporting, families, journaling, looking, rescuing, restoring, scheduling, steering
 from bullpen.stores.redis.address import parse_address
-from bullpen.stores.redis.asking import LeaseTerms, ask_abandon, ask_add, ask_exchange, ask_renew
+from bullpen.stores.redis.asking import LeaseTerms, ask_abandon, ask_exchange, ask_renew
 from bullpen.stores.redis.client import Client
 from bullpen.stores.redis.connection import Connection
 from bullpen.stores.redis.diagnosing import greet
 from bullpen.stores.redis.eventlog import read_events
 from bullpen.stores.redis.keys import Keys
 from bullpen.stores.redis.naming import NamedConnections, worker_name
-from bullpen.stores.redis.reading import read_added, read_exchanged
-from bullpen.stores.redis.scripts import ABANDON, ADD, BEAT, EXCHANGE, RENEW
+from bullpen.stores.redis.reading import read_exchanged
+from bullpen.stores.redis.scripts import ABANDON, BEAT, EXCHANGE, RENEW
 from bullpen.stores.redis.site import Site
 from bullpen.stores.redis.waiting import wait_for_work
 
@@ -109,8 +110,10 @@ class RedisStore:
     # ── producing and working ────────────────────────────────────────────────────────────
 
     async def add(self, jobs: Sequence[NewJob], *, request: str) -> Sequence[Added]:
-        message = ask_add(self._keys, jobs, self._clock.now_ms())
-        return read_added(await self._connection.run(ADD, self._keys.request(request), message))
+        return await families.add(self._site, jobs, request)
+
+    async def add_children(self, lease: Lease, jobs: Sequence[NewJob], *, request: str) -> Sequence[Added]:
+        return await families.add_children(self._site, lease, jobs, request)
 
     async def claim(self, wants: Mapping[str, int], *, worker: str, lease_ms: int, request: str) -> Claimed:
         exchanged = await self.exchange((), wants, worker=worker, lease_ms=lease_ms, request=request)
@@ -265,6 +268,9 @@ class RedisStore:
 
     async def logs(self, ref: JobRef, *, start: int = 0, limit: int = 1_000) -> LogPage:
         return await looking.logs(self._site, ref, start, limit)
+
+    async def children(self, ref: JobRef, *, limit: int = 1_000, cursor: str | None = None) -> ChildPage:
+        return await families.children(self._site, ref, limit, cursor)
 
     async def counts(self, queue: str) -> Counts:
         return await looking.counts(self._site, queue)

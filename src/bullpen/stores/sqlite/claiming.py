@@ -89,12 +89,12 @@ def _take(tx: Transaction, queue: int, name: str, slots: int, claimant: Claimant
         rows = tx.db.execute(NEXT_IN_LINE, (queue, slots - len(taken))).fetchall()
         if not rows:
             break
-        late = [row[0] for row in rows if row[-1] is not None and row[-1] < tx.now_ms]
-        for key in late:
-            expire(tx, key)
-        expired += len(late)
-        jobs = {row[0]: record_from(row[:-1], name) for row in rows if row[0] not in late}
-        taken += _activate(tx, queue, jobs, claimant)
+        late = next((n for n, row in enumerate(rows) if row[-1] is not None and row[-1] < tx.now_ms), len(rows))
+        taken += _activate(tx, queue, {row[0]: record_from(row[:-1], name) for row in rows[:late]}, claimant)
+        # One by one: the end of a child may put its parent before all that wait.
+        if late < len(rows):
+            expire(tx, rows[late][0])
+            expired += 1
     return taken
 
 

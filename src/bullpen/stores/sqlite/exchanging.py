@@ -6,7 +6,7 @@ from bullpen.job.events import Event, EventKind
 from bullpen.job.verdicts import Settlement
 from bullpen.stores.base import Claimed, Exchanged, SettleOutcome
 from bullpen.stores.sqlite.claiming import Claimant, claim
-from bullpen.stores.sqlite.settling import settle
+from bullpen.stores.sqlite.completing import settle
 from bullpen.stores.sqlite.transaction import Transaction
 
 

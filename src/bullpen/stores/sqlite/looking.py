@@ -9,7 +9,8 @@ from bullpen.errors import BadOption, JobMissing, QueueMissing
 from bullpen.job.events import Event
 from bullpen.job.record import JobRecord, JobRef, Lease
 from bullpen.job.state import FINISHED, State
-from bullpen.stores.base import FROM_START, Counts, EventPage, JobPage, LogPage, Notice, WorkerInfo
+from bullpen.stores.base import FROM_START, ChildPage, Counts, EventPage, JobPage, LogPage, Notice, WorkerInfo
+from bullpen.stores.sqlite import family
 from bullpen.stores.sqlite.rows import SELECT, STATE_NUMBER, record_from
 from bullpen.stores.sqlite.schema import ACTIVE, DELAYED, READY
 from bullpen.stores.sqlite.tokens import lease_token
@@ -23,7 +24,7 @@ ORDER = {
     State.PRIORITIZED: ("priority", "position"),
     State.DELAYED: ("due_ms", "position"),
     State.ACTIVE: ("lease_until_ms", "key"),
-    State.WAITING_CHILDREN: ("key", "key"),
+    State.WAITING_CHILDREN: ("entered_ms", "key"),
     State.COMPLETED: ("finished_ms", "key"),
     State.FAILED: ("finished_ms", "key"),
 }
@@ -85,6 +86,10 @@ def _parse_page_cursor(cursor: str) -> tuple[int, int]:
     if max(abs(major), abs(minor)) >= _TOO_LARGE:
         raise BadOption(f"cursor: {cursor!r} is not one that a page gave")
     return major, minor
+
+
+def children(db: sqlite3.Connection, ref: JobRef, limit: int, cursor: str | None) -> ChildPage:
+    return family.children(db, find_job(db, ref), limit, cursor)
 
 
 def logs(db: sqlite3.Connection, ref: JobRef, start: int, limit: int) -> LogPage:

@@ -14,7 +14,7 @@ from bullpen.stores.sqlite.transaction import Row
 COLUMNS = (
     "job.key, job.own_id, job.state, job.priority, job.added_ms, job.due_ms, job.started_ms, job.finished_ms,"
     " job.worker, job.epoch, job.attempts_made, job.crashes, job.cancelling, job.note, job.progress, job.result,"
-    " job.failure, job.stacks, job.parked, body.name, body.data, body.spec"
+    " job.failure, job.stacks, job.parked, job.doomed, job.parent_ref, body.name, body.data, body.spec"
 )
 SELECT = f"SELECT {COLUMNS} FROM job JOIN body ON body.key = job.key"
 
@@ -52,7 +52,7 @@ def run_at_ms(due_ms: int | None) -> int | None:
 def record_from(row: Row, queue: str) -> JobRecord:
     (
         key, own_id, state, priority, added_ms, due_ms, started_ms, finished_ms, worker, epoch, attempts_made,
-        crashes, cancelling, note, progress, result, failure, stacks, parked, name, data, spec,
+        crashes, cancelling, note, progress, result, failure, stacks, parked, doomed, parent, name, data, spec,
     ) = row  # fmt: skip
     return JobRecord(
         JobRef(queue, own_id or str(key)),
@@ -76,4 +76,11 @@ def record_from(row: Row, queue: str) -> JobRecord:
         cancelling,
         note,
         decode_names(parked) if parked is not None else None,
+        decode_failure(doomed) if doomed else None,
+        _ref(parent) if parent else None,
     )
+
+
+def _ref(text: str) -> JobRef:
+    queue, _, job_id = text.partition("/")
+    return JobRef(queue, job_id)

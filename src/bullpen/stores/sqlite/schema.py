@@ -7,11 +7,11 @@ partial indexes, the one of its state, in the order in which that state is read.
 `position` is the place in line: the job's own key (first in, first out), minus a fresh number
 (head of the line), or a fresh number (end of the line). `entered_ms` is when a job that
 waits, for its turn or its time, came to where it stands. Counters on `queue` make counting free.
-Events are kept in runs: one row holds all that a commit said about a queue.
-
 A schedule's row names its newest tick, which is a job like others under the id that it has there.
 `parked` is the list of signals that a parked job waits for; `has_steps` says that there are rows of
 it in `journal` or `mailbox`, so that forgetting the many jobs without any asks neither.
+Events are kept in runs: one row holds all that a commit said about a queue. `family.py` tells of
+parents and children; `delay_ms` is the delay that a parent has before it when its children are done.
 """
 
 import sqlite3
@@ -130,6 +130,26 @@ CREATE TABLE worker(
 ) WITHOUT ROWID;
 """
 
+_FAMILIES = f"""
+ALTER TABLE job ADD COLUMN parent INTEGER;
+ALTER TABLE job ADD COLUMN parent_ref TEXT;
+ALTER TABLE job ADD COLUMN has_children INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE job ADD COLUMN delay_ms INTEGER;
+ALTER TABLE job ADD COLUMN doomed BLOB;
+CREATE INDEX job_waiting_children ON job(queue, entered_ms, key) WHERE state = {WAITING_CHILDREN};
+CREATE TABLE child(
+  parent INTEGER NOT NULL,
+  child INTEGER NOT NULL,
+  queue INTEGER NOT NULL,
+  id TEXT NOT NULL,
+  state INTEGER NOT NULL,
+  policy TEXT,
+  value BLOB,
+  PRIMARY KEY(parent, child)
+) WITHOUT ROWID;
+CREATE INDEX child_pending ON child(parent) WHERE state = 0;
+"""
+
 _MOVING = """
 CREATE TABLE IF NOT EXISTS move(
   queue INTEGER PRIMARY KEY,
@@ -186,7 +206,7 @@ CREATE TABLE mailbox(
 CREATE INDEX mailbox_job ON mailbox(job, number);
 """
 
-MIGRATIONS: tuple[str, ...] = (_VERSION_1, _SCHEDULES, _STEPS)
+MIGRATIONS: tuple[str, ...] = (_VERSION_1, _SCHEDULES, _STEPS, _FAMILIES)
 """The script at index n brings a file from version n to n + 1."""
 VERSION = len(MIGRATIONS)
 

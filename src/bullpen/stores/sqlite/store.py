@@ -12,10 +12,12 @@ from bullpen.job.record import CrashKind, CrashLimits, JobRecord, JobRef, Lease
 from bullpen.job.schedule import Schedule, ScheduleRecord, tick_of
 from bullpen.job.spec import NewJob
 from bullpen.job.state import State
+from bullpen.job.trees import check_children, check_trees
 from bullpen.job.verdicts import Settlement
 from bullpen.stores.base import (
     Added,
     Cancellation,
+    ChildPage,
     Claimed,
     Counts,
     Delivery,
@@ -52,6 +54,8 @@ from bullpen.stores.sqlite.requests import answer_add, answer_exchange, answer_s
 from bullpen.stores.sqlite.transaction import News, Transaction
 
 T = TypeVar("T")
+
+_UNFINISHED = ("waiting", "prioritized", "delayed", "active", "waiting_children")
 
 
 class SqliteStore:
@@ -102,7 +106,12 @@ class SqliteStore:
     # ── producing and working ────────────────────────────────────────────────────────────
 
     async def add(self, jobs: Sequence[NewJob], *, request: str) -> Sequence[Added]:
-        return await self._write(lambda tx: answer_add(tx, request, lambda: adding.add(tx, jobs)))
+        check_trees(jobs)
+        return await self._write(lambda tx: answer_add(tx, request, lambda: adding.add_checked(tx, jobs)))
+
+    async def add_children(self, lease: Lease, jobs: Sequence[NewJob], *, request: str) -> Sequence[Added]:
+        check_children(jobs)
+        return await self._write(lambda tx: answer_add(tx, request, lambda: adding.add_children(tx, lease, jobs)))
 
     async def claim(self, wants: Mapping[str, int], *, worker: str, lease_ms: int, request: str) -> Claimed:
         exchanged = await self.exchange((), wants, worker=worker, lease_ms=lease_ms, request=request)
@@ -123,7 +132,6 @@ class SqliteStore:
         file = self._file
         token = file.next_claim()
         claimant = claiming.Claimant(worker, lease_ms, token)
-
         answer = await self._write(
             lambda tx: answer_exchange(
                 tx, request, lease_ms, token.text, lambda may: exchange(tx, settlements, wants if may else {}, claimant)
@@ -321,6 +329,9 @@ class SqliteStore:
         return await self._file.read(
             lambda db: looking.jobs(db, queue, state, limit, cursor, newest_first=newest_first)
         )
+
+    async def children(self, ref: JobRef, *, limit: int = 1_000, cursor: str | None = None) -> ChildPage:
+        return await self._file.read(lambda db: looking.children(db, ref, limit, cursor))
 
     async def logs(self, ref: JobRef, *, start: int = 0, limit: int = 1_000) -> LogPage:
         return await self._file.read(lambda db: looking.logs(db, ref, start, limit))

@@ -12,6 +12,7 @@ from bullpen.testing.machine.walk import PAGE, Walk, or_refusal
 _STATES_OF: dict[EventKind, frozenset[State]] = {
     EventKind.WAITING: READY,
     EventKind.DELAYED: frozenset({State.DELAYED}),
+    EventKind.WAITING_CHILDREN: frozenset({State.WAITING_CHILDREN}),
     EventKind.ACTIVE: frozenset({State.ACTIVE}),
     EventKind.COMPLETED: frozenset({State.COMPLETED}),
     EventKind.FAILED: frozenset({State.FAILED}),
@@ -25,6 +26,7 @@ class Checks(Walk):
     def both_agree(self) -> None:
         self._every_job_is_in_exactly_one_place()
         self._queues_are_as_told()
+        self._parents_know_their_children()
         self._the_log_tells_where_each_job_is()
         self._model.note_resting(self._sight.schedules)
         assert self._sight.schedules == self._model.all_schedules()
@@ -36,7 +38,7 @@ class Checks(Walk):
             for state in State:
                 found = [comparable(record) for record in self._sight.jobs.get((queue, state), [])]
                 expected = [comparable(job.record) for job in self._model.line(queue, state)]
-                if state == State.ACTIVE:  # their order is the store's own
+                if state in (State.ACTIVE, State.WAITING_CHILDREN):  # their order is the store's own
                     found.sort(key=lambda record: record.ref)
                     expected.sort(key=lambda record: record.ref)
                 assert found == expected, f"{state} in {queue}"
@@ -45,6 +47,13 @@ class Checks(Walk):
         queues = sorted(self._model.queues)
         assert self._sight.counts == {queue: self._model.counts(queue) for queue in queues}
         assert self._sight.oldest_ms == {queue: self._model.oldest_waiting_ms(queue) for queue in queues}
+
+    def _parents_know_their_children(self) -> None:
+        for parent in self._model.bonds:
+            told = self._run(self._store.children(parent.ref)).children
+            found = {(child.ref, child.state, child.result) for child in told}
+            assert found == self._model.children(parent.ref), f"children of {parent.ref}"
+            assert len(told) == len(found)
 
     def _the_log_tells_where_each_job_is(self) -> None:
         for queue, told in self._told.items():
@@ -91,9 +100,11 @@ class Checks(Walk):
 
 def comparable(record: JobRecord) -> JobRecord:
     """Without what a store may word, or keep of earlier attempts, as it likes."""
-    failure = record.failure
+    failure, doomed = record.failure, record.doomed
     if failure is not None and failure.kind != FailureKind.ERROR:
         failure = msgspec.structs.replace(failure, message="")
+    if doomed is not None:
+        record = msgspec.structs.replace(record, doomed=msgspec.structs.replace(doomed, message=""))
     if record.state == State.ACTIVE:
         return msgspec.structs.replace(record, failure=failure)
     return msgspec.structs.replace(record, failure=failure, worker=None, started_ms=None)

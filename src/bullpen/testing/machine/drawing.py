@@ -11,12 +11,22 @@ from hypothesis import strategies as st
 
 from bullpen.job.entries import EntryKind, EntryState, JournalEntry
 from bullpen.job.record import CrashKind, CrashLimits, Failure
-from bullpen.job.spec import Dedup, JobSpec, Keep
+from bullpen.job.spec import Dedup, JobSpec, Keep, OnFailure
 from bullpen.job.state import FINISHED, READY, State
-from bullpen.job.verdicts import Cancelled, Completed, Failed, Parked, Postponed, Released, Retry, Verdict
+from bullpen.job.verdicts import (
+    AwaitChildren,
+    Cancelled,
+    Completed,
+    Failed,
+    Parked,
+    Postponed,
+    Released,
+    Retry,
+    Verdict,
+)
 
 TICK_MS = 2_000
-STATES = [state for state in State if state != State.WAITING_CHILDREN]
+STATES = list(State)
 
 Draft = dict[str, Any]
 """A job still to be named: its queue and its options; `start_in_ms` counts from now, `dedup` is the walk's."""
@@ -61,8 +71,20 @@ drafts: st.SearchStrategy[Draft] = st.builds(
     st.integers(0, 2).map(lambda n: n == 2),
     st.lists(st.one_of([st.tuples(st.just(name), value) for name, value in _options.items()]), max_size=3),
 )
-batches = st.lists(drafts, min_size=1, max_size=4)
-few_drafts = st.lists(drafts, max_size=2)
+_policies = st.none() | st.sampled_from(OnFailure)
+_leaves: st.SearchStrategy[Draft] = st.builds(lambda draft, policy: {**draft, "on_failure": policy}, drafts, _policies)
+
+
+def _with_children(roots: st.SearchStrategy[Draft], below: st.SearchStrategy[Draft]) -> st.SearchStrategy[Draft]:
+    children = st.lists(below, min_size=1, max_size=2)
+    return st.builds(lambda root, few: {**root, "children": few}, roots, children)
+
+
+trees = _with_children(drafts, _leaves | _with_children(_leaves, _leaves))
+_any = st.one_of(drafts, drafts, trees)
+batches = st.lists(_any, min_size=1, max_size=4)
+few_drafts = st.lists(_any, max_size=2)
+new_children = st.lists(_leaves | _with_children(_leaves, _leaves), min_size=1, max_size=2)
 _failures = st.builds(Failure, st.sampled_from(["no answer", "bad data"]))
 signals = st.sampled_from(["approved", "paid"])
 # The clock of a walk begins at a time of its own; these are before, soon after and long after it.
@@ -85,6 +107,7 @@ verdicts: st.SearchStrategy[Verdict] = st.one_of(
     st.builds(Postponed, delays_ms, st.sampled_from(["", "later"])),
     st.builds(Released, st.none() | crash_kinds),
     st.builds(Parked, st.none() | parked_until_ms, st.lists(signals, max_size=2).map(tuple), st.just("waits")),
+    st.just(AwaitChildren()),
 )
 
 
@@ -104,11 +127,11 @@ steps_of_a_job = st.one_of(
     _step("add_log", lines=st.lists(st.just("line"), max_size=3)),
 )
 APT = {
-    "cancel": READY | {State.DELAYED, State.ACTIVE},
+    "cancel": READY | {State.DELAYED, State.ACTIVE, State.WAITING_CHILDREN},
     "retry": FINISHED,
     "promote": {State.DELAYED},
     "change_delay": {State.DELAYED},
-    "change_priority": READY | {State.DELAYED, State.ACTIVE},
+    "change_priority": READY | {State.DELAYED, State.ACTIVE, State.WAITING_CHILDREN},
 }
 """In which states a step is not refused, where that is not all."""
 steps_of_a_queue = st.one_of(

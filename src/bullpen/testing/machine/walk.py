@@ -98,19 +98,22 @@ class Walk(RuleBasedStateMachine):
         assert answer == self._of_model(verb, *arguments, **options)
 
     def _of_model(self, verb: str, *arguments: object, **options: object) -> object:
-        return _do(lambda: getattr(self._model, verb)(*arguments, **options))
+        return do(lambda: getattr(self._model, verb)(*arguments, **options))
 
     def _running_first(self) -> list[Lease]:
         """Leases that are held, more often than any that ever was given."""
         held = [lease for lease in self._leases if self._model.held(lease) is not None]
         return [*held[::-1] * 3, *self._leases]
 
-    def _ask(self, request: str, call: Callable[[], Coroutine[Any, Any, T]], *, lost: bool = False) -> T:
-        """Ask, and keep the answer; if it is lost, ask again."""
+    def _ask(
+        self, request: str, call: Callable[[], Coroutine[Any, Any, T]], *, lost: bool = False
+    ) -> T | type[JobError]:
+        """Ask, and keep the answer; if it is lost, ask again. A refusal is not remembered."""
         if lost:
             self._run(lose_answer(call))
-        answer = self._run(call())
-        self._asked.append(Asked(request, call, answer, self._model.now_ms))  # type: ignore[arg-type]
+        answer = self._run(or_refusal(call()))
+        if not isinstance(answer, type):
+            self._asked.append(Asked(request, call, answer, self._model.now_ms))  # type: ignore[arg-type]
         self._look()
         return answer
 
@@ -131,7 +134,7 @@ class Walk(RuleBasedStateMachine):
             sight.oldest_ms[queue] = await self._store.oldest_waiting_ms(queue)
             sight.schedules += await self._store.schedules(queue)
             for state in drawing.STATES:
-                if getattr(counts, state):
+                if getattr(counts, state.replace("-", "_")):
                     sight.jobs[queue, state] = await self._read_jobs(queue, state)
         for queue, told in self._told.items():
             told.extend(await self._read_log(queue, self._cursors[queue], limit=1_000))
@@ -165,7 +168,7 @@ async def or_refusal(call: Awaitable[T]) -> T | type[JobError]:
         return type(refusal)
 
 
-def _do(call: Callable[[], T]) -> T | type[JobError]:
+def do(call: Callable[[], T]) -> T | type[JobError]:
     try:
         return call()
     except JobError as refusal:

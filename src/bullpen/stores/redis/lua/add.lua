@@ -1,22 +1,22 @@
 --[[ add: put new jobs into their queues, all of them in one step.
   KEYS 1 the request's memory
   ARGV 1 msgpack {now, memory_ms, queues = {{base, own}, …}, counts = {how many jobs of each
-         queue, …}, jobs = {{queue, id?, name, data, options, delay?, priority?, lifo?, dedup?, tenant?, start_by?}, …}};
-         `queue` counts from 1
-  Returns {{id, "added" | "duplicate" | "deduplicated" | "replaced" | "kept-last"}, …} in the order asked
-  Emits added, waiting, delayed, duplicated, deduplicated, removed ]]
+         queue, …}, jobs = {{queue, id?, name, data, options, delay?, priority?, lifo?, dedup?, tenant?, start_by?,
+         parent?, policy?, has_children?}, …}, has_trees?};
+         `queue` counts from 1, and so does `parent`, the place of the job's parent
+  Returns {{id, "added" | "duplicate" | "deduplicated" | "replaced" | "kept-last" | "left-out"}, …} in the order
+          asked, or the place of a child that is another's: then nothing changed
+  Emits added, waiting, delayed, waiting-children, duplicated, deduplicated, removed ]]
 local memory_key, asked = KEYS[1], cmsgpack.unpack(ARGV[1])
 
 local remembered = recall(memory_key)
 if remembered then return remembered.added end
 
 local queues = open_queues(asked.queues)
+local conflict = asked.has_trees and find_conflict(queues, asked.jobs, asked.now)
+if conflict then return conflict end
 for i, count in ipairs(asked.counts) do take_numbers(queues[i], count) end
-local added = {}
-for i, job in ipairs(asked.jobs) do
-  local id, outcome = insert(queues[job.queue], job, asked.now)
-  added[i] = { id, outcome }
-end
+local added = insert_all(queues, asked.jobs, asked.now)
 announce(queues)
 remember(memory_key, { added = added }, asked.memory_ms)
 return added

@@ -1,10 +1,10 @@
 --[[ obliterate: remove a portion of a queue; it stays paused until the last one took the queue itself.
   KEYS 1 the queue's settings
-  ARGV 1 the queue's base  2 and of our own keys  3 "force" | ""  4 how many jobs at most
+  ARGV 1 the queue's base  2 and of our own keys  3 "force" | ""  4 how many jobs at most  5 now
   Returns "missing" if there never was such a queue, "more", "done", or how many active jobs forbid it
-  Emits nothing: the log goes too ]]
+  Emits nothing, since the log goes too; waiting or delayed for parents in other queues ]]
 local LOG_MEMORY_MS = 2592000000
-local queue, is_forced, limit = open_queue(ARGV[1], ARGV[2]), ARGV[3] ~= "", tonumber(ARGV[4])
+local queue, is_forced, limit, now = open_queue(ARGV[1], ARGV[2]), ARGV[3] ~= "", tonumber(ARGV[4]), tonumber(ARGV[5])
 
 if not exists(queue) then return "missing" end
 local running = redis.call("LLEN", queue.active)
@@ -13,10 +13,13 @@ if running > 0 and not is_forced then return running end
 local gone = 0
 
 local function obliterate_job(id)
-  local dedup_id = redis.call("HGET", queue.base .. id, FIELD.dedup_id)
+  local found = redis.call("HMGET", queue.base .. id, FIELD.dedup_id, FIELD.parent_key)
+  local dedup_id, parent_key = found[1], found[2]
   if dedup_id then redis.call("DEL", queue.base .. KEY.dedup .. dedup_id, queue.base .. KEY.dedup_next .. dedup_id) end
   redis.call("DEL", queue.base .. id .. KEY.lock)
   delete_record(queue, id)
+  -- A parent in this queue goes too; if it were released, it would be left behind.
+  if parent_key and find_relative(queue, parent_key) ~= queue then child_gone(queue, id, parent_key, now) end
   gone = gone + 1
 end
 
@@ -27,6 +30,7 @@ for _, set in ipairs({ queue.prioritized, queue.delayed, queue.waiting_children,
   local popped = redis.call("ZPOPMIN", set, limit - gone)
   for i = 1, #popped, 2 do obliterate_job(popped[i]) end
 end
+announce({})
 if gone == limit then
   redis.call("HSET", queue.meta, FIELD.paused, 1)
   return "more"

@@ -57,7 +57,7 @@ local function end_late(queue)
     local found = redis.call("HMGET", queue.base .. id, FIELD.start_by, FIELD.started)
     local is_late = found[1] and not found[2] and tonumber(found[1]) < asked.now
     local state = is_late and state_of(queue, id)
-    if state == "waiting" or state == "prioritized" or state == "delayed" then
+    if state and state ~= "active" and state ~= "completed" and state ~= "failed" then
       leave_place(queue, id, state)
       expire(queue, id, state, asked.now)
     end

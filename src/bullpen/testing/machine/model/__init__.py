@@ -5,10 +5,10 @@ questions to both. Some things are a store's own choice, and the model is told o
 it is asked: the ids that the store gives, and how it orders jobs that ended in the same
 millisecond.
 
-    jobs ─ adding ─ ending ─┬─ working ─ rescuing ─┬─ Model
-                            ├─ steering ───────────┤
-                            └─ scheduling ─────────┘
-                            └─ journaling ─────────┘
+    jobs ─ families ─ adding ─ ending ─┬─ working ─ rescuing ─┬─ Model
+                                       ├─ steering ───────────┤
+                                       ├─ scheduling ─────────┤
+                                       └─ journaling ─────────┘
 """
 
 from bullpen.testing.machine.model.jobs import ModelJob

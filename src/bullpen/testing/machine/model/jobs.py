@@ -1,7 +1,8 @@
 """The jobs of the model: where each one is, and how it comes to another place."""
 
+import contextlib
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -34,6 +35,8 @@ class ModelJob:
     log_lines: int = 0
     journal: dict[int, JournalEntry] = dataclasses.field(default_factory=dict)
     mailbox: list[tuple[str, bytes]] = dataclasses.field(default_factory=list)
+    delay_ms: int = 0
+    """Of one that waits for its children: how long it is to wait after them."""
 
     @property
     def ref(self) -> JobRef:
@@ -88,6 +91,7 @@ class Jobs:
         self._clock = clock
         self._detects_dead_processes = detects_dead_processes
         self._last_place = 0
+        self._placed: dict[str, list[ModelJob]] = {}
 
     @property
     def now_ms(self) -> int:
@@ -145,10 +149,23 @@ class Jobs:
             job.change(started_ms=None)
         self._move(job, ready_state(job.record.priority))
         job.place = -self._next_place() if head else self._next_place()
+        self._placed.setdefault("head" if head else "end", []).append(job)
 
     def _delay(self, job: ModelJob, delay_ms: int, note: str = "") -> None:
         self._move(job, State.DELAYED, run_at_ms=self.now_ms + delay_ms, note=note or None)
         job.place = self._next_place()
+        self._placed.setdefault("delayed", []).append(job)
+
+    @contextlib.contextmanager
+    def _in_the_store_s_order(self) -> Iterator[None]:
+        """Many jobs are moved at once: those that came to one place stand there as the store has put them."""
+        self._placed.clear()
+        yield
+        for jobs in self._placed.values():
+            there = {job for job in jobs if job.state in (*READY, State.DELAYED) and job.ref in self.seen}
+            places = sorted(job.place for job in there)
+            for job, place in zip(sorted(there, key=lambda job: self.seen[job.ref]), places, strict=True):
+                job.place = place
 
     def _forget(self, jobs: Sequence[ModelJob], *, remember_ids: bool) -> None:
         for job in jobs:
@@ -175,4 +192,6 @@ def _order(job: ModelJob) -> tuple[int, int]:
         return job.since_ms, job.ended
     if job.state == State.DELAYED:
         return due_ms(job), job.place
+    if job.state == State.WAITING_CHILDREN:
+        return job.since_ms, 0
     return job.record.priority, job.place

@@ -22,7 +22,7 @@ class Scheduling(Ending):
         known = self.schedules.get(key)
         if (None if known is None else known.last_ms) != seen_ms:
             return ScheduleOutcome.CHANGED
-        old = None if known is None else self._pending(known)
+        old = None if known is None else self._pending_tick(known)
         tick = "" if next_ms is None else Tick(schedule.id, next_ms).job_id
         taken = self.jobs.get(JobRef(schedule.queue, tick))
         if taken is not None and taken is not old:
@@ -48,7 +48,7 @@ class Scheduling(Ending):
 
     def advance_schedule(self, queue: str, schedule_id: str, *, tick_ms: int, next_ms: int | None) -> bool:
         known = self.schedules.get((queue, schedule_id))
-        if known is None or known.last_ms != tick_ms or known.paused or known.ended or self._pending(known):
+        if known is None or known.last_ms != tick_ms or known.paused or known.ended or self._pending_tick(known):
             return False
         if next_ms is None:
             known.ended = True
@@ -79,7 +79,7 @@ class Scheduling(Ending):
         known = self.schedules.pop((queue, schedule_id), None)
         if known is None:
             raise ScheduleMissing(schedule_id)
-        if (pending := self._pending(known)) is not None:
+        if (pending := self._pending_tick(known)) is not None:
             self._remove([pending], remember_ids=False)
 
     def idle_schedules(self, queues: Iterable[str]) -> list[tuple[str, str]]:
@@ -88,7 +88,7 @@ class Scheduling(Ending):
             for key, known in self._in_order()
             if key[0] in queues
             and known.last_ms <= self.now_ms
-            and not (known.paused or known.ended or self._pending(known))
+            and not (known.paused or known.ended or self._pending_tick(known))
         ]
 
     def all_schedules(self) -> list[ScheduleRecord]:
@@ -105,7 +105,7 @@ class Scheduling(Ending):
         return ScheduleRecord(
             schedule=known.schedule,
             last_ms=known.last_ms,
-            pending=self._pending(known) is not None,
+            pending=self._pending_tick(known) is not None,
             count=known.count,
             ticks=known.ticks,
             skipped=known.skipped,
@@ -120,7 +120,7 @@ class Scheduling(Ending):
         job = self.jobs.get(ref)
         return job is not None and job.state == State.ACTIVE and job.lease_until_ms >= self.now_ms
 
-    def _pending(self, known: ModelSchedule) -> ModelJob | None:
+    def _pending_tick(self, known: ModelSchedule) -> ModelJob | None:
         job = self.jobs.get(JobRef(known.schedule.queue, known.tick))
         is_pending = job is not None and job.state in READY | {State.DELAYED} and job.record.started_ms is None
         return job if is_pending else None

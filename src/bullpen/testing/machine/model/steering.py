@@ -26,7 +26,12 @@ class Steering(Ending):
 
     def _retry(self, job: ModelJob) -> None:
         job.change(attempts_made=0, crashes={}, finished_ms=None, result=None, failure=None, progress=None)
-        self._to_line(job)
+        if self._has_pending(job):
+            job.change(started_ms=None)
+            self._move(job, State.WAITING_CHILDREN)
+        else:
+            self._to_line(job)
+        self._child_back(job)
         self._log(job, 1)
 
     def promote(self, ref: JobRef) -> None:
@@ -48,7 +53,11 @@ class Steering(Ending):
         job = self._job(ref, not_in={State.ACTIVE})
         if self._is_next_tick(job):
             raise WrongState(ref)
-        self._remove([job], remember_ids=False)
+        family = self._family(job)
+        if any(job.state == State.ACTIVE for job in family):
+            raise WrongState(ref)
+        with self._in_the_store_s_order():
+            self._remove(family, remember_ids=False)
 
     def update_data(self, ref: JobRef, data: bytes) -> None:
         self._job(ref).change(data=data)
@@ -86,7 +95,8 @@ class Steering(Ending):
         self._check_queue(queue)
         line = self.line(queue, *READY, *([State.DELAYED] if delayed else []))
         jobs = [job for job in line if not self._is_next_tick(job)]
-        self._remove(jobs, remember_ids=True)
+        with self._in_the_store_s_order():
+            self._remove(jobs, remember_ids=True)
         return len(jobs)
 
     def clean(self, queue: str, state: State, *, older_than_ms: int, limit: int) -> int:
@@ -97,13 +107,18 @@ class Steering(Ending):
         old = [job for job in line if job.since_ms <= self.now_ms - older_than_ms]
         # The oldest go; which of those that are equally old is the store's choice: the ones it no longer has.
         old.sort(key=lambda job: (job.since_ms, job.ref in self.seen))
-        self._remove(old[:limit], remember_ids=True)
+        with self._in_the_store_s_order():
+            self._remove(old[:limit], remember_ids=True)
         return len(old[:limit])
 
     def obliterate(self, queue: str, *, force: bool) -> None:
         self._check_queue(queue)
         if self.line(queue, State.ACTIVE) and not force:
             raise WrongState(queue)
+        with self._in_the_store_s_order():
+            for job in self.line(queue, *State):
+                self._child_gone(job, not_in=queue)
+        self.bonds = {parent: known for parent, known in self.bonds.items() if parent.ref.queue != queue}
         self.queues.discard(queue)
         self.paused.discard(queue)
         self.jobs = {ref: job for ref, job in self.jobs.items() if ref.queue != queue}

@@ -5,7 +5,18 @@ from typing import assert_never
 
 from bullpen.job.record import CrashKind, Failure, FailureKind, Lease
 from bullpen.job.state import READY, State
-from bullpen.job.verdicts import Cancelled, Completed, Failed, Parked, Postponed, Released, Retry, Settlement, Verdict
+from bullpen.job.verdicts import (
+    AwaitChildren,
+    Cancelled,
+    Completed,
+    Failed,
+    Parked,
+    Postponed,
+    Released,
+    Retry,
+    Settlement,
+    Verdict,
+)
 from bullpen.stores.base import Renewal, SettleOutcome
 from bullpen.testing.machine.model.ending import Ending
 from bullpen.testing.machine.model.jobs import ModelJob, due_ms
@@ -45,17 +56,29 @@ class Working(Ending):
             if (job := self.held(settlement.lease)) is None:
                 outcomes.append(SettleOutcome.LEASE_LOST)
             else:
-                self._carry_out(job, settlement.verdict)
-                outcomes.append(SettleOutcome.SETTLED)
+                outcomes.append(self._settle_one(job, settlement.verdict))
         return outcomes
+
+    def _settle_one(self, job: ModelJob, verdict: Verdict) -> SettleOutcome:
+        """A job that has pending children, or failed with one, does not complete."""
+        if isinstance(verdict, Completed | AwaitChildren) and job.record.doomed is not None:
+            if job.record.cancelling is None or isinstance(verdict, Completed):
+                verdict = Failed(job.record.doomed)
+        elif isinstance(verdict, Completed) and self._has_pending(job):
+            was_cancelling = job.record.cancelling is not None
+            self._carry_out(job, AwaitChildren())
+            return SettleOutcome.SETTLED if was_cancelling else SettleOutcome.PENDING_CHILDREN
+        self._carry_out(job, verdict)
+        return SettleOutcome.SETTLED
 
     def _carry_out(self, job: ModelJob, verdict: Verdict) -> None:
         if isinstance(verdict, Released) and verdict.crash is not None:
             self._count_crash(job, verdict.crash)
-        if isinstance(verdict, Retry | Postponed | Parked | Released) and job.record.cancelling is not None:
+        may_run_again = isinstance(verdict, Retry | Postponed | Parked | Released | AwaitChildren)
+        if may_run_again and job.record.cancelling is not None:
             self._fail(job, Failure(job.record.cancelling, FailureKind.CANCELLED))
             return
-        if not isinstance(verdict, Postponed | Parked | Released):
+        if not isinstance(verdict, Postponed | Parked | Released | AwaitChildren):
             job.change(attempts_made=job.record.attempts_made + 1)
         match verdict:
             case Completed(result, then):
@@ -77,6 +100,8 @@ class Working(Ending):
                 self._park(job, until_ms, signals, note)
             case Released():
                 self._to_line(job, head=True)
+            case AwaitChildren():
+                self._await_children(job)
             case unknown:
                 assert_never(unknown)
 

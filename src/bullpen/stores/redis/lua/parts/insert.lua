@@ -79,9 +79,10 @@ local function deduplicate(queue, job, id, now)
   return owner, outcome
 end
 
-local function write_job(queue, job, id, now)
+local function write_job(queue, job, id, now, parent)
+  local options = parent and options_with_parent(job.options, parent) or job.options
   local fields = {
-    FIELD.name, job.name, FIELD.data, job.data, FIELD.options, job.options,
+    FIELD.name, job.name, FIELD.data, job.data, FIELD.options, options,
     FIELD.added, text(now), FIELD.delay, job.delay and text(job.delay) or "0",
     FIELD.priority, job.priority and text(job.priority) or "0",
   }
@@ -97,11 +98,14 @@ local function write_job(queue, job, id, now)
     redis.call("ZADD", queue.start_by, job.start_by, id)
   end
   redis.call("HSET", queue.base .. id, unpack(fields))
+  if parent then bear(queue, id, job.policy, parent) end
   emit(queue, job.tenant, "added", "jobId", id, "name", job.name)
 end
 
 local function place_new(queue, job, id, now)
-  if job.delay then
+  if job.has_children then
+    await_children(queue, id, job.tenant, nil, now)
+  elseif job.delay then
     put_until(queue, id, now + job.delay)
     emit(queue, job.tenant, "delayed", "jobId", id, "delay", text(now + job.delay))
   else
@@ -123,12 +127,13 @@ local function next_number(queue)
   return number
 end
 
--- Returns the id of the job that stands, and the outcome as a word.
-local function insert(queue, job, now)
+-- Returns the id of the job that stands, and the outcome as a word. `parent` is {queue, id}.
+local function insert(queue, job, now, parent)
   local number = next_number(queue)
   local id = job.id or string.format("%.0f", number)
   if job.id and is_taken(queue, id, now) then
     emit(queue, job.tenant, "duplicated", "jobId", id)
+    if parent then adopt(queue, id, job.policy, parent) end
     return id, "duplicate"
   end
   local outcome = "added"
@@ -137,7 +142,7 @@ local function insert(queue, job, now)
     standing, outcome = deduplicate(queue, job, id, now)
     if standing then return standing, outcome end
   end
-  write_job(queue, job, id, now)
+  write_job(queue, job, id, now, parent)
   place_new(queue, job, id, now)
   return id, outcome
 end

@@ -21,9 +21,12 @@ local function in_chunks(list, act)
   for first = 1, #list, CHUNK do act(unpack(list, first, math.min(first + CHUNK - 1, #list))) end
 end
 
+local opened = {} -- by their bases
+local relatives = {} -- queues of parents and children, which nobody named in the call
+
 -- `base` is what its BullMQ keys begin with, `own` what the others do.
 local function open_queue(base, own)
-  return {
+  opened[base] = {
     base = base,
     remembered_ids = own .. KEY.remembered_ids,
     start_by = own .. KEY.start_by,
@@ -56,6 +59,16 @@ local function open_queue(base, own)
     kept = {}, -- score, id, … of those of them that stay, by state; not added yet
     finished = {}, -- how many jobs ended here, by state
   }
+  return opened[base]
+end
+
+-- The queue with this base, also one that the call did not name.
+local function queue_at(base)
+  if not opened[base] then
+    local prefix, name = string.match(base, "^(.*):([^:]+):$")
+    relatives[#relatives + 1] = open_queue(base, prefix .. KEY.own_of_queue .. name .. ":")
+  end
+  return opened[base]
 end
 
 local function open_queues(asked)
@@ -153,9 +166,11 @@ end
 
 -- Wake sleeping workers: once for each queue, when all is in place.
 local function announce(queues)
-  for _, queue in ipairs(queues) do
-    push_joined(queue)
-    if queue.has_work then mark_work(queue) end
-    if queue.has_delayed then mark_delay(queue) end
+  for _, known in ipairs({ queues, relatives }) do
+    for _, queue in ipairs(known) do
+      push_joined(queue)
+      if queue.has_work then mark_work(queue) end
+      if queue.has_delayed then mark_delay(queue) end
+    end
   end
 end

@@ -1,11 +1,41 @@
 --[[ Verdicts: how each end of an attempt is carried out. The job has left `active` already. ]]
 local carry_out = {}
 
-function carry_out.completed(queue, id, job, settlement, now, queues)
+-- The job ends as it was to end when next claimed: a child of it failed, and it with the child.
+local function end_as_doomed(queue, id, job, now)
+  local failure = { message = job.doomed, details = '{"kind":"child-failed"}' }
+  fail(queue, id, job, "active", failure, job.attempts_made + 1, now)
+end
+
+local function complete(queue, id, job, settlement, now, queues)
   local fields = { FIELD.result, settlement.result, FIELD.attempts_made, text(job.attempts_made + 1) }
   finish(queue, id, job, "completed", "active", fields, now, "returnvalue", settlement.result)
-  for _, follower in ipairs(settlement.followers or {}) do
-    insert(queues[follower.queue], follower, now)
+  if settlement.followers then insert_all(queues, settlement.followers, now) end
+end
+
+-- A job with pending children cannot complete: BullMQ refuses it, and here it waits for them and runs again.
+function carry_out.completed(queue, id, job, settlement, now, queues)
+  if job.doomed then
+    end_as_doomed(queue, id, job, now)
+  elseif has_pending_children(queue, id) and job.cancelling then
+    end_as_asked(queue, id, job, now)
+  elseif has_pending_children(queue, id) then
+    await_children(queue, id, job.tenant, "active", now)
+    return "pending-children"
+  else
+    complete(queue, id, job, settlement, now, queues)
+  end
+end
+
+carry_out["await-children"] = function(queue, id, job, _, now)
+  if job.doomed then
+    end_as_doomed(queue, id, job, now)
+  elseif has_pending_children(queue, id) then
+    await_children(queue, id, job.tenant, "active", now)
+  else
+    redis.call("HSET", queue.base .. id, FIELD.entered, now)
+    put_in_line(queue, id, job.priority, "head")
+    emit(queue, job.tenant, "waiting", "jobId", id, "prev", "active")
   end
 end
 
@@ -73,18 +103,19 @@ local function read_locks(queues, settlements)
   return locks
 end
 
+local may_run_again = { retry = true, postponed = true, parked = true, ["await-children"] = true }
+
 local function settle_one(queues, settlement, lock, now)
   local queue, id = queues[settlement.queue], settlement.id
   if not is_held(queue, id, settlement.token, settlement.epoch, lock) then return "lease-lost" end
   local job = read_job(queue, id)
   if job.epoch == 0 or not leave_active(queue, id) then return "lease-lost" end
   local verdict = settlement.verdict
-  if job.cancelling and (verdict == "retry" or verdict == "postponed" or verdict == "parked") then
+  if job.cancelling and may_run_again[verdict] then
     end_as_asked(queue, id, job, now)
-  else
-    carry_out[verdict](queue, id, job, settlement, now, queues)
+    return "settled"
   end
-  return "settled"
+  return carry_out[verdict](queue, id, job, settlement, now, queues) or "settled"
 end
 
 local function settle(queues, settlements, now)
