@@ -301,8 +301,8 @@ class Store(Protocol):
         """Take up to that many runnable jobs of each queue: one claimant for a job at a time.
 
         Order: no priority first, then by priority, each first in, first out. Due delayed jobs
-        are made runnable first; a job past its start-by time ends as expired instead.
-        A paused queue gives nothing.
+        are made runnable first; a job past its start-by time ends as expired instead, and a parent
+        that this releases may come at any place of the claim. A paused queue gives nothing.
         """
 
     async def settle(self, settlements: Sequence[Settlement], *, request: str) -> Sequence[SettleOutcome]:

@@ -122,6 +122,9 @@ class Working(Adding):
 
     def _expect_claimed(self, answer: Claimed, wants: Mapping[str, int], worker: str, lease_ms: int) -> None:
         jobs, next_due_ms = self._model.claim(wants, worker=worker, lease_ms=lease_ms)
+        if self._model.has_expired:
+            order = {claimed.job.ref: n for n, claimed in enumerate(answer.jobs)}
+            jobs.sort(key=lambda job: order.get(job.ref, -1))
         assert [comparable(claimed.job) for claimed in answer.jobs] == [comparable(job.record) for job in jobs]
         assert answer.next_due_ms == next_due_ms
         for job, lease in zip(jobs, leases_of(answer), strict=True):

@@ -105,8 +105,8 @@ class Steering(Ending):
             raise WrongState(state)
         line = [job for job in self.line(queue, state) if not self._is_next_tick(job)]
         old = [job for job in line if job.since_ms <= self.now_ms - older_than_ms]
-        # The oldest go; which of those that are equally old is the store's choice: the ones it no longer has.
-        old.sort(key=lambda job: (job.since_ms, job.ref in self.seen))
+        # Which of them go is the store's choice, the first in line or the oldest: those that it no longer has.
+        old.sort(key=lambda job: (job.ref in self.seen, job.since_ms))
         with self._in_the_store_s_order():
             self._remove(old[:limit], remember_ids=True)
         return len(old[:limit])

@@ -23,10 +23,14 @@ from bullpen.testing.machine.model.jobs import ModelJob, due_ms
 
 
 class Working(Ending):
+    has_expired = False
+    """Whether the last claim ended jobs: where it gives out their parents, among the others, is left open."""
+
     def claim(self, wants: Mapping[str, int], *, worker: str, lease_ms: int) -> tuple[list[ModelJob], int | None]:
         """The jobs in the order in which they are given out, and when the next delayed one is due."""
         taken: list[ModelJob] = []
         due: list[int] = []
+        self.has_expired = False
         for queue, slots in wants.items():
             for job in self.line(queue, State.DELAYED):
                 if due_ms(job) <= self.now_ms:
@@ -42,6 +46,7 @@ class Working(Ending):
             job = line[0]
             if self._is_late(job):
                 self._expire(job)
+                self.has_expired = True
                 continue
             job.change(state=State.ACTIVE, epoch=job.record.epoch + 1, started_ms=self.now_ms, worker=worker)
             job.lease_until_ms = self.now_ms + lease_ms
