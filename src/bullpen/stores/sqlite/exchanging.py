@@ -9,6 +9,8 @@ from bullpen.stores.sqlite.claiming import Claimant, claim
 from bullpen.stores.sqlite.completing import settle
 from bullpen.stores.sqlite.transaction import Transaction
 
+_UNFINISHED = ("waiting", "prioritized", "delayed", "active", "waiting_children")
+
 
 def exchange(
     tx: Transaction, settlements: Sequence[Settlement], wants: Mapping[str, int], claimant: Claimant
@@ -29,5 +31,5 @@ def _tell_if_drained(
     settled = {settlement.lease.ref.queue for settlement, outcome in done if outcome == SettleOutcome.SETTLED}
     for name in settled - busy:
         queue = tx.queue_number_if_known(name)
-        if queue and not any(tx.counters(queue, "waiting", "prioritized", "delayed", "active")):
+        if queue and not any(tx.counters(queue, *_UNFINISHED)):
             tx.tell(queue, Event(EventKind.DRAINED, at_ms=tx.now_ms))

@@ -123,7 +123,7 @@ def is_next_tick(tx: Transaction, queue: int, job_id: str) -> bool:
 
 def _drop(tx: Transaction, queue: int, tick: Tick) -> None:
     key = find_key(tx.db, queue, tick.job_id)
-    for _, _, _, tenant, _, state, priority, _ in forget(tx, [] if key is None else [key], remember_ids=False):
+    for _, _, _, tenant, _, state, priority, *_ in forget(tx, [] if key is None else [key], remember_ids=False):
         prev = state_of(state, priority)
         tx.tell(queue, Event(EventKind.REMOVED, tick.job_id, tx.now_ms, tenant, prev=prev))
 

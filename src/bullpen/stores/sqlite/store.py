@@ -55,8 +55,6 @@ from bullpen.stores.sqlite.transaction import News, Transaction
 
 T = TypeVar("T")
 
-_UNFINISHED = ("waiting", "prioritized", "delayed", "active", "waiting_children")
-
 
 class SqliteStore:
     """Jobs in one file, shared by all processes of this machine."""
