@@ -31,13 +31,18 @@ FEATURES = (
     "clean", "obliterate", "limit of active jobs", "limit of the rate", "group",
     "stalled: taken back",
     "stalled: over the limit", "stalled: a living worker keeps its job", "events", "await the result",
-    "workers listed", "getters and counts equal",
+    "workers listed", "getters and counts equal", "schedule: make and list", "schedule: tick", "schedule: limit",
+    "schedule: change", "schedule: pause", "schedule: remove", "durable steps: parked jobs",
+    "flow: children here, parent there",
+    "flow: parent here, children there", "flow: failure of a child", "flow: a child retried", "flow: a child removed",
 )  # fmt: skip
 """In the order in which a reader looks for them."""
 
 ONE_WAY = {
     ("workers listed", "peer → Bullpen"): "Bullpen lists its own workers only",
     ("group", "Bullpen → peer"): "BullMQ has no groups",
+    ("durable steps: parked jobs", "peer → Bullpen"): "BullMQ has none",
+    ("schedule: pause", "peer → Bullpen"): "BullMQ cannot pause one",
 }
 """Directions that make no sense or that Bullpen lacks, and why."""
 
@@ -63,8 +68,8 @@ major for that. Bullpen goes along with whichever last opened the queue. One hol
 with jobs in it before BullMQ 5.x ever opened it must be resumed by Bullpen, since a resume by 5.x could drop jobs.
 - Once one of BullMQ's workers has taken back a job with a priority from a dead worker, the job waits in the line of \
 those without one: BullMQ's rule, which Bullpen's workers go along with. What Bullpen takes back keeps its priority.
-- Leave queues with BullMQ's flows or job schedulers to BullMQ's workers. Bullpen's run such jobs as any other: a \
-parent whose child they ran waits for ever, and a scheduler whose job they ran stops.
+- Flows are shared: a parent of one side may have children of the other. A parent that completes while children are \
+pending fails in BullMQ's workers; in Bullpen's it waits for them and runs again.
 """
 
 CELLS = """\

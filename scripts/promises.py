@@ -21,11 +21,12 @@ FAMILIES = (
     "opening", "adding", "identifying", "deduplicating", "ordering", "claiming", "settling", "retaining",
     "grouping", "limiting",
     "exchanging", "requesting", "renewing", "abandoning", "rescuing", "waiting", "cancelling", "retrying",
-    "steering", "removing", "noting", "pausing", "looking", "events", "workers",
-    "moving", "moving_once", "remembering",
+    "flows", "policies", "children", "steering", "removing", "noting", "parking", "journaling", "signalling",
+    "pausing", "scheduling", "looking",
+    "events", "workers", "moving", "moving_once", "remembering",
 )  # fmt: skip
 """The modules of the kit in the order in which a reader meets the verbs."""
-NOT_FAMILIES = frozenset({"__init__", "carrying", "groups", "moves"})
+NOT_FAMILIES = frozenset({"__init__", "carrying", "groups", "kin", "moves"})
 
 INTRO = """\
 # What a store promises

@@ -117,6 +117,8 @@ JOB_CALLS: dict[str, Callable[[Job[Any]], Awaitable[object]]] = {
     "retry": lambda job: job.retry(),
     "promote": lambda job: job.promote(),
     "change_delay": lambda job: job.change_delay(5),
+    "signal": lambda job: job.signal("approved"),
+    "journal": lambda job: job.journal(),
     "change_priority": lambda job: job.change_priority(5),
     "update_data": lambda job: job.update_data({"n": 2}),
     "set_progress": lambda job: job.set_progress(50),

@@ -9,6 +9,7 @@ from bullpen.errors import (
     BadId,
     BadName,
     BadOption,
+    BadStep,
     BufferFull,
     BufferLost,
     BullpenError,
@@ -18,13 +19,19 @@ from bullpen.errors import (
     JobError,
     JobFailed,
     JobMissing,
+    JournalFull,
+    LeaseLost,
+    MailboxFull,
     MoveRefused,
     PayloadTooLarge,
     Postpone,
     QueueMissing,
     RateLimited,
     ResultTimeout,
+    SagaFailed,
+    ScheduleMissing,
     Signal,
+    StepFailed,
     StoreCorrupt,
     StoreError,
     StoreFull,
@@ -35,26 +42,36 @@ from bullpen.errors import (
     TenantRefused,
     Unrecoverable,
     UsageError,
+    WaitTimeout,
     WrongState,
 )
+from bullpen.flows.producer import FlowNode, FlowProducer, FlowView
+from bullpen.flows.shapes import chain, group
+from bullpen.job.entries import EntryKind, EntryState, JournalEntry
 from bullpen.job.events import Event, EventKind
 from bullpen.job.limits import GroupInfo, GroupLimits, GroupPage, QueueLimits, QueueStanding, Rate
 from bullpen.job.options import JobOptions, custom, debounce, dedup, exponential, fixed, keep, rate
 from bullpen.job.record import CrashKind, CrashLimits, Failure, FailureKind, JobRecord, JobRef
-from bullpen.job.spec import NewJob
+from bullpen.job.schedule import Overlap, ScheduleRecord
+from bullpen.job.spec import NewJob, OnFailure
 from bullpen.job.state import State
 from bullpen.jobtypes.batches import Call
 from bullpen.jobtypes.hooks import Alert, Hooks, Severity
 from bullpen.jobtypes.jobtype import JobType
+from bullpen.journal.retries import StepRetry
+from bullpen.journal.saga import Saga
 from bullpen.queue.events import FROM_START, Gap, QueueEvents
 from bullpen.queue.groups import Groups
 from bullpen.queue.job import Job
 from bullpen.queue.payload import Codec
 from bullpen.queue.queue import Queue, add_all
-from bullpen.stores.base import Counts, Store
+from bullpen.queue.schedules import Schedules
+from bullpen.scheduling.options import ScheduleOptions
+from bullpen.stores.base import Child, ChildState, Counts, Delivery, Store
 from bullpen.stores.sqlite import SqliteStore
 from bullpen.sync import Sync, SyncJob
 from bullpen.worker.context import Context
+from bullpen.worker.family import ChildOutcome
 from bullpen.worker.handlers import in_process
 from bullpen.worker.options import RetryPolicy, WorkerOptions
 from bullpen.worker.supervised import Ended
@@ -69,11 +86,15 @@ __all__ = [
     "BadId",
     "BadName",
     "BadOption",
+    "BadStep",
     "BufferFull",
     "BufferLost",
     "Bullpen",
     "BullpenError",
     "Call",
+    "Child",
+    "ChildOutcome",
+    "ChildState",
     "Codec",
     "CodecMissing",
     "Context",
@@ -83,11 +104,17 @@ __all__ = [
     "DeadFilter",
     "DeadGroup",
     "DeadLetters",
+    "Delivery",
     "Ended",
+    "EntryKind",
+    "EntryState",
     "Event",
     "EventKind",
     "Failure",
     "FailureKind",
+    "FlowNode",
+    "FlowProducer",
+    "FlowView",
     "Gap",
     "GroupFull",
     "GroupInfo",
@@ -104,8 +131,14 @@ __all__ = [
     "JobRecord",
     "JobRef",
     "JobType",
+    "JournalEntry",
+    "JournalFull",
+    "LeaseLost",
+    "MailboxFull",
     "MoveRefused",
     "NewJob",
+    "OnFailure",
+    "Overlap",
     "PayloadTooLarge",
     "Postpone",
     "Queue",
@@ -117,10 +150,18 @@ __all__ = [
     "RateLimited",
     "ResultTimeout",
     "RetryPolicy",
+    "Saga",
+    "SagaFailed",
+    "ScheduleMissing",
+    "ScheduleOptions",
+    "ScheduleRecord",
+    "Schedules",
     "Severity",
     "Signal",
     "SqliteStore",
     "State",
+    "StepFailed",
+    "StepRetry",
     "Store",
     "StoreCorrupt",
     "StoreError",
@@ -135,15 +176,18 @@ __all__ = [
     "TenantRefused",
     "Unrecoverable",
     "UsageError",
+    "WaitTimeout",
     "Worker",
     "WorkerOptions",
     "WrongState",
     "add_all",
+    "chain",
     "custom",
     "debounce",
     "dedup",
     "exponential",
     "fixed",
+    "group",
     "in_process",
     "keep",
     "rate",

@@ -9,9 +9,13 @@ from typing import Any, ParamSpec, Self, TypeVar, Unpack, cast, overload
 
 from bullpen.deadletters.letters import DeadLetters
 from bullpen.errors import BadHandler, BadName, StoreUnavailable
+from bullpen.flows.producer import FlowProducer
+from bullpen.flows.shapes import with_children
 from bullpen.job.names import check_queue_name
 from bullpen.job.options import JobOptions, OptionFields, with_options
 from bullpen.job.record import Failure, FailureKind, JobRecord
+from bullpen.job.schedule import ScheduleRecord
+from bullpen.job.spec import NewJob
 from bullpen.jobtypes.hooks import Alert, AlertHook, Hooks, Middleware, Severity, raise_alert
 from bullpen.jobtypes.jobtype import (
     AsyncFunction,
@@ -24,8 +28,10 @@ from bullpen.jobtypes.jobtype import (
 )
 from bullpen.queue.buffer import Buffer
 from bullpen.queue.events import QueueEvents
+from bullpen.queue.job import Job
 from bullpen.queue.payload import MAX_PAYLOAD_BYTES, Codec
 from bullpen.queue.queue import Queue
+from bullpen.scheduling.options import ScheduleFields
 from bullpen.settings import store_from
 from bullpen.stores.base import Store
 from bullpen.sync import Sync
@@ -196,6 +202,18 @@ class Bullpen:
             )
         return self._queues[name]
 
+    async def schedule(
+        self, schedule_id: str, job: JobType[..., Any] | NewJob, **when: Unpack[ScheduleFields]
+    ) -> ScheduleRecord:
+        """Add this job again and again, by cron or by interval; the same again changes nothing.
+
+        `job` is a job type, or what its `prepare` gives where it needs arguments or options. All else
+        is at `pen.queue(name).schedules`: list, pause, resume, run now, remove.
+        """
+        new = job if isinstance(job, NewJob) else job.prepare()
+        await self.open()
+        return await self.queue(new.queue).schedules.upsert(schedule_id, new, **when)
+
     @property
     def dead_letters(self) -> DeadLetters:
         """The failed jobs of all queues of the store."""
@@ -211,6 +229,23 @@ class Bullpen:
         finally:
             self.sync.close()
             self.store, self._buffer, self._queues, self.sync = before
+
+    async def flow(self, parent: NewJob, children: Sequence[NewJob] = ()) -> Job[Any]:
+        """Add a job that runs after these children, all in one step: `pen.flow(report.prepare(…), [fetch.prepare(…)])`.
+
+        Each is prepared by its job type or queue, and may have children itself; `chain` and `group`
+        make such trees. The result of the job is read as its job type says.
+        """
+        tree = with_children(parent, children)
+        await self.ready()
+        job = await self.queue(tree.queue).add_prepared(tree)
+        job_type = self.types.get((tree.queue, tree.name))
+        return job if job_type is None else job.reading(job_type.read_result)
+
+    @property
+    def flows(self) -> FlowProducer:
+        """Adds trees of jobs by the names of their queues, and shows them."""
+        return FlowProducer(self.store, codec=self.codec, clock=self.store.clock)
 
     def events(self, queue: str, *, after: str | None = None) -> QueueEvents:
         return QueueEvents(self.store, queue, after=after)

@@ -3,11 +3,15 @@
     BullpenError
     ├── UsageError          the caller's mistake: nothing was changed
     │   ├── BadName         ├── BadId          ├── BadOption
-    │   ├── BadData         ├── PayloadTooLarge └── BadHandler
+    │   ├── BadData         ├── PayloadTooLarge ├── BadHandler
+    │   └── BadStep
     ├── JobError            about one job or queue
     │   ├── JobMissing      ├── QueueMissing   ├── WrongState
     │   ├── JobFailed       ├── ResultTimeout  ├── CodecMissing
-    │   ├── MoveRefused     ├── GroupFull      └── TenantRefused
+    │   ├── MoveRefused     ├── ScheduleMissing
+    │   ├── GroupFull       ├── TenantRefused
+    │   ├── LeaseLost       ├── JournalFull    ├── MailboxFull
+    │   └── StepFailed      ── SagaFailed      ── WaitTimeout     (what a durable step came to)
     ├── StoreError          about the place where jobs are kept
     │   ├── StoreUnavailable (try again)        ├── StoreFull (make room, try again)
     │   │   └── StoreNotOpen
@@ -73,6 +77,12 @@ class BadHandler(UsageError):
     code = "bad-handler"
 
 
+class BadStep(UsageError):
+    """A durable step was asked for where or how it cannot be."""
+
+    code = "bad-step"
+
+
 class JobError(BullpenError):
     """About one job, or one queue of jobs."""
 
@@ -89,6 +99,12 @@ class QueueMissing(JobError):
     """Nothing was ever added to a queue of this name."""
 
     code = "queue-missing"
+
+
+class ScheduleMissing(JobError):
+    """No schedule of this name in the queue: never made, or removed."""
+
+    code = "schedule-missing"
 
 
 class WrongState(JobError):
@@ -135,6 +151,53 @@ class TenantRefused(JobError):
     """A job's tenant is not one that the worker may work for; the job fails for good."""
 
     code = "tenant-refused"
+    retryable: ClassVar[bool] = False
+
+
+class LeaseLost(JobError):
+    """Another activation of this job has begun, or it ended: what this one does no longer counts."""
+
+    code = "lease-lost"
+
+
+class JournalFull(JobError):
+    """The job has recorded as many steps, or as much, as it may; split it into several jobs."""
+
+    code = "journal-full"
+    retryable: ClassVar[bool] = False
+
+
+class MailboxFull(JobError):
+    """As many signals wait for this job as it may have; it does not take them."""
+
+    code = "mailbox-full"
+
+
+class StepFailed(JobError):
+    """A step failed as often as it may; ``step`` is its name, ``failure`` says how.
+
+    It is on record: the same step fails in the same way when the program runs again.
+    """
+
+    code = "step-failed"
+    retryable: ClassVar[bool] = False
+
+    def __init__(self, message: str, step: str = "", failure: object = None) -> None:
+        super().__init__(message)
+        self.step = step
+        self.failure = failure
+
+
+class SagaFailed(StepFailed):
+    """A saga failed and everything that it did was undone; ``failure`` says what it failed of."""
+
+    code = "saga-failed"
+
+
+class WaitTimeout(JobError, TimeoutError):
+    """The awaited signal did not come in time."""
+
+    code = "wait-timeout"
     retryable: ClassVar[bool] = False
 
 

@@ -8,6 +8,7 @@ from bullpen.stores.base import Store
 from bullpen.stores.sqlite import SqliteStore
 
 STORE = "BULLPEN_STORE"
+CRON_ENABLED = "BULLPEN_CRON_ENABLED"
 DEFAULT_STORE = "sqlite:.bullpen/queue.db"
 
 
@@ -32,6 +33,14 @@ def store_from(address: str | None = None) -> Store:
         case _:
             # Not quoted: what is no address of ours may still have a password in it.
             raise BadOption(f"{STORE}: {_kind(scheme, colon)} is no store; use sqlite:PATH or redis://HOST")
+
+
+def may_advance_schedules() -> bool:
+    """Whether this process may add ticks of schedules; it runs them either way."""
+    text = os.environ.get(CRON_ENABLED, "1").strip().lower()
+    if text not in {"0", "1", "false", "true", "no", "yes", "off", "on"}:
+        raise BadOption(f"{CRON_ENABLED}: 1 or 0, not {text!r}")
+    return text in {"1", "true", "yes", "on"}
 
 
 def _kind(scheme: str, colon: str) -> str:

@@ -21,7 +21,7 @@ from bullpen.job.record import JobRecord, JobRef
 from bullpen.jobtypes.jobtype import Adding, JobType
 from bullpen.queue.job import Job
 from bullpen.queue.queue import Queue
-from bullpen.stores.base import AddOutcome, Cancellation
+from bullpen.stores.base import AddOutcome, Cancellation, Delivery
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -110,7 +110,9 @@ class Sync(Generic[B]):
     def _forget(self) -> None:
         """In a forked child: the thread stayed with the parent, and the lock may be held by nobody."""
         self._starting = threading.Lock()
-        self._line = None
+        if self._line is not None:
+            self._line.leave_to_the_parent()
+            self._line = None
 
 
 class SyncJob(Generic[R]):
@@ -148,6 +150,10 @@ class SyncJob(Generic[R]):
         """End it now if it waits; if it runs, its worker is told at once."""
         return self._on_the_loop(lambda: self._job.cancel(reason))
 
+    def signal(self, name: str, payload: Any = None) -> Delivery:
+        """Send it a signal; raises as `Job.signal` does."""
+        return self._on_the_loop(lambda: self._job.signal(name, payload))
+
     def _on_the_loop(self, call: Callable[[], Coroutine[Any, Any, T]]) -> T:
         return self._front.run(lambda _: call())
 
@@ -157,7 +163,6 @@ class _Line(Generic[B]):
 
     def __init__(self, pen: B) -> None:
         self._pen = pen
-        self._pid = os.getpid()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="bullpen-sync", daemon=True)
         self._thread.start()
@@ -184,9 +189,18 @@ class _Line(Generic[B]):
             self._thread.join(_CLOSE_S)
             self._loop.close()
 
+    def leave_to_the_parent(self) -> None:
+        """In a forked child: keep this for ever, also past the end of Python.
+
+        Both processes have one and the same selector. A connection that is thrown away here takes
+        itself off it, and no answer would reach the parent any more.
+        """
+        import ctypes
+
+        atexit.unregister(self._close_at_exit)
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self))
+
     def _close_at_exit(self) -> None:
-        if self._pid != os.getpid():
-            return
         try:
             self.close()
         except BufferLost as lost:

@@ -16,7 +16,7 @@ from bullpen import BadData, BufferLost, Bullpen, Context, DeadFilter, JobFailed
 from bullpen.stores.base import AddOutcome, Cancellation
 from tests.app.models import Point
 from tests.support.outage import OutageStore
-from tests.support.places import Place, only_on_sqlite
+from tests.support.places import Place, only_on_redis, only_on_sqlite
 
 ROOT = Path(__file__).parents[2]
 
@@ -195,6 +195,17 @@ os.waitpid(child, 0)
 pen.sync.add(double, 3)
 print(os.read(reading, 10_000).decode())
 """
+_FORK_AND_BOTH_GO_ON = """
+pen.sync.add(double, 1)
+child = os.fork()
+if child == 0:
+    pen.sync.add(double, 2)
+    sys.exit(0)
+code = os.waitpid(child, 0)[1]
+pen.sync.add(double, 3)
+counts = pen.sync.run(lambda pen: pen.queue("shop").counts())
+print(json.dumps([code, counts.prioritized]))
+"""
 _END_WITHOUT_CLOSE = """
 pen.sync.add(double, 1)
 print("added")
@@ -245,6 +256,14 @@ def test_a_child_of_a_process_that_used_it_is_told_why_it_cannot(place: Place) -
     code, message = json.loads(done.stdout)
     assert code == "store-unavailable"
     assert "was open when this process was forked" in message
+
+
+@only_on_redis
+def test_a_child_of_a_process_that_used_it_has_a_connection_of_its_own(place: Place) -> None:
+    """A server, unlike a file, is for whoever connects: both go on."""
+    done = _run(_PRELUDE + _FORK_AND_BOTH_GO_ON, place)
+    assert json.loads(done.stdout) == [0, 3]
+    assert not done.stderr
 
 
 def test_a_process_ends_without_a_close(place: Place) -> None:

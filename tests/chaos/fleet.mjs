@@ -1,7 +1,8 @@
 // The Node half of a mixed fleet: `node fleet.mjs producer|worker <part as JSON>`.
 //
 // The part: {port, prefix, queue, folder, lease_ms, concurrency, jobs}. Notes go where redis_actors.py
-// has them: a line in `acknowledged` for each add that returned, in `done` for each job that was run.
+// has them: a line in `acknowledged` for each add that returned, in `done` for each job that was run,
+// in `begun` for each worker that ran one.
 
 import fs from "node:fs";
 import { createRequire } from "node:module";
@@ -39,7 +40,10 @@ async function produce() {
 
 async function work() {
   const done = notes("done");
+  let hasBegun = false;
   const worker = new Worker(part.queue, async ({ data }) => {
+    if (!hasBegun) fs.writeSync(notes("begun"), `${process.pid}\n`);
+    hasBegun = true;
     await new Promise((goOn) => setTimeout(goOn, Math.random() * 20));
     fs.writeSync(done, `${data.key}\n`);
     return data.key;
@@ -57,4 +61,7 @@ async function work() {
 }
 
 const errors = notes("node-errors");
+const parent = process.ppid;
+// Whoever started us and was killed cannot end us.
+setInterval(() => process.ppid === parent || process.exit(1), 1_000).unref();
 await (role === "producer" ? produce() : work());

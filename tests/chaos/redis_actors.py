@@ -134,7 +134,17 @@ async def main(part: Part) -> None:
     logging.basicConfig(
         filename=Path(part.folder) / f"{part.role}-{os.getpid()}.log", format="%(asctime)s %(name)s %(message)s"
     )
+    watch = asyncio.create_task(_end_with_parent())
     await (Producer(part).run() if part.role == "producer" else work(part))
+    watch.cancel()
+
+
+async def _end_with_parent() -> None:
+    """Whoever started us and was killed cannot end us."""
+    parent = os.getppid()
+    while os.getppid() == parent:
+        await asyncio.sleep(1)
+    os._exit(1)
 
 
 if __name__ == "__main__":

@@ -63,7 +63,17 @@ class Cast:
 
     async def kill_one(self, role: str) -> None:
         """Kill any of them; another takes its place at once."""
-        process = random.choice(self.of(role))
+        await self._replace(role, random.choice(self.of(role)))
+
+    async def kill_one_at_work(self, role: str) -> int:
+        """The same, of those that have run a job: on a busy machine nobody else would ever come to. How many it was."""
+        begun = set(map(int, self.notes("begun")))
+        at_work = [process for process in self.of(role) if process.pid in begun]
+        if at_work:
+            await self._replace(role, random.choice(at_work))
+        return len(at_work[:1])
+
+    async def _replace(self, role: str, process: asyncio.subprocess.Process) -> None:
         assert process.returncode is None, f"a {role} ended by itself: see {self._folder}"
         process.kill()
         assert await process.wait() == -signal.SIGKILL

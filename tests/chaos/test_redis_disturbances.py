@@ -13,7 +13,7 @@ import redis
 from tests.chaos.redis_cast import a_part, keep_all_events, on_stage, repeat, settle_up
 from tests.support.redis_server import RedisServer, running_redis
 
-pytestmark = pytest.mark.xdist_group("redis-chaos")
+pytestmark = [pytest.mark.xdist_group("redis-chaos"), pytest.mark.timeout(300)]
 
 _SPELL = 20
 """So many disturbances in a row, before it is seen whether work goes on."""
@@ -54,6 +54,7 @@ async def test_scripts_that_are_forgotten_are_not_missed(server: RedisServer, tm
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(3600)
 async def test_ten_minutes_of_flushes(server: RedisServer, tmp_path: Path) -> None:
     print(await flushes(server, tmp_path, 0, float(os.environ["SOAK_SECONDS"])))
 
@@ -109,5 +110,6 @@ async def test_connections_that_are_killed_lose_nothing(server: RedisServer, tmp
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(3600)
 async def test_ten_minutes_of_killed_connections(server: RedisServer, tmp_path: Path) -> None:
     print(await hang_ups(server, tmp_path, 0, float(os.environ["SOAK_SECONDS"])))

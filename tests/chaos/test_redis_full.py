@@ -14,7 +14,7 @@ from tests.chaos.redis_cast import keep_all_events, on_stage, repeat, settle_up
 from tests.support.redis_server import RedisServer, running_redis
 from tests.worker.waiting import until
 
-pytestmark = pytest.mark.xdist_group("redis-chaos")
+pytestmark = [pytest.mark.xdist_group("redis-chaos"), pytest.mark.timeout(300)]
 
 _ROOM_BYTES = 2_000_000
 _PAYLOAD_BYTES = 20_000
@@ -63,6 +63,7 @@ async def test_a_full_server_is_drained_and_goes_on(server: RedisServer, tmp_pat
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(3600)
 async def test_ten_minutes_of_full_memory(server: RedisServer, tmp_path: Path) -> None:
     print(await fill_ups(server, tmp_path, 0, float(os.environ["SOAK_SECONDS"])))
 

@@ -24,7 +24,7 @@ from tests.chaos.redis_cast import (
 from tests.support.redis_server import RedisServer, running_redis
 from tests.worker.waiting import until
 
-pytestmark = pytest.mark.xdist_group("redis-chaos")
+pytestmark = [pytest.mark.xdist_group("redis-chaos"), pytest.mark.timeout(300)]
 
 _KILL_EVERY_S = 0.2
 
@@ -62,5 +62,6 @@ async def test_kills_on_redis_lose_nothing(server: RedisServer, tmp_path: Path) 
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(3600)
 async def test_ten_minutes_of_kills_on_redis(server: RedisServer, tmp_path: Path) -> None:
     print(await kills(server, tmp_path, 0, float(os.environ["SOAK_SECONDS"])))

@@ -13,7 +13,7 @@ from bullpen.stores.redis import RedisStore
 from tests.chaos.redis_cast import a_part, keep_all_events, on_stage, repeat, settle_up
 from tests.support.redis_server import RedisServer, running_redis
 
-pytestmark = pytest.mark.xdist_group("redis-chaos")
+pytestmark = [pytest.mark.xdist_group("redis-chaos"), pytest.mark.timeout(300)]
 
 
 @pytest.fixture
@@ -45,6 +45,7 @@ async def test_restarts_lose_nothing_that_was_acknowledged(careful: RedisServer,
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(3600)
 async def test_ten_minutes_of_restarts(careful: RedisServer, tmp_path: Path) -> None:
     print(await restarts(careful, tmp_path, 0, float(os.environ["SOAK_SECONDS"])))
 

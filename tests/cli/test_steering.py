@@ -3,7 +3,8 @@
 import json
 from pathlib import Path
 
-from bullpen import Queue, Store
+from bullpen import EntryKind, EntryState, JournalEntry, Queue, Store
+from bullpen.job.verdicts import Parked, Settlement
 from tests.cli.commands import Folder
 from tests.support.places import only_on_sqlite
 
@@ -66,6 +67,7 @@ def test_pause_and_resume(shop: Folder) -> None:
 # ── dead letters ─────────────────────────────────────────────────────────────────────────
 
 
+@only_on_sqlite  # tests/deadletters has the filters on each store
 def test_dead_finds_by_filter(shop: Folder) -> None:
     def found(*filters: str) -> list[str]:
         return [f"{job['queue']}/{job['id']}" for job in shop.bullpen("dead", *filters, "--json").json]
@@ -122,3 +124,22 @@ async def test_a_long_retry_takes_all(folder: Folder, store: Store) -> None:
     for job in jobs:
         await job.cancel()
     assert folder.bullpen("retry", "many", "--all", "--json").json == {"retried": 1_200}
+
+
+async def test_signal_and_promote(shop: Folder, store: Store) -> None:
+    """A job that waits for a signal goes on; one that does not keeps it; the job's view tells what it waits for."""
+    ref = (await store.claim({"mail": 1}, worker="w", lease_ms=60_000, request="claim")).jobs[0].lease
+    waiting = JournalEntry(0, "approved", EntryKind.WAIT, EntryState.OPEN, started_ms=1)
+    await store.append_journal(ref.ref, [waiting], epoch=ref.epoch)
+    await store.settle([Settlement(ref, Parked(None, ("approved",), "waits for 'approved'"))], request="park")
+    told = shop.bullpen("job", "mail", ref.ref.id).out
+    assert "waits for approved" in told
+    assert "0  wait  approved  waits" in told
+    assert "is kept until the job asks" in shop.bullpen("signal", "mail", ref.ref.id, "other").out
+    answer = shop.bullpen("signal", "mail", ref.ref.id, "approved", '{"by": "ada"}', "--json")
+    assert answer.json == {"delivery": "woken"}
+    assert shop.bullpen("signal", "mail", "nobody", "approved").code == 1
+    assert shop.bullpen("signal", "mail", ref.ref.id, "approved", "{").code == 2
+    assert shop.bullpen("promote", "mail", "later").out == "mail/later waits to run\n"
+    assert shop.bullpen("promote", "mail", "later").code == 1
+    assert shop.bullpen("job", "mail", ref.ref.id, "--json").json["journal"][0]["name"] == "approved"

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from bullpen import CrashKind, CrashLimits, Event, EventKind, Failure, Queue, SqliteStore, debounce, dedup, keep
-from bullpen.job.verdicts import Cancelled, Completed, Failed, Postponed, Retry, Settlement, Verdict
+from bullpen.job.verdicts import AwaitChildren, Cancelled, Completed, Failed, Postponed, Retry, Settlement, Verdict
 from bullpen.stores.base import FROM_START
 from bullpen.testing.clock import ManualClock
 from tests.docs.pages import REFERENCE, rows
@@ -96,6 +96,16 @@ async def _let_everything_happen(scene: Scene) -> None:
     await scene.end(Cancelled("by itself"))
     await queue.drain(delayed=True)
     await queue.clean("failed")
+    child = queue.prepare("child", tenant="acme")
+    parent = queue.prepare("parent", tenant="acme", delay=5)
+    await queue.add_prepared(msgspec.structs.replace(parent, children=(child,)))
+    await scene.end(Completed())
+    scene.clock.advance(6_000)
+    held = await scene.claim()
+    await store.add_children(held.lease, [child], request="children")
+    await store.settle([Settlement(held.lease, AwaitChildren())], request="await")
+    await scene.end(Completed())
+    await scene.end(Completed())
     await queue.add("last", tenant="acme")
     await scene.end(Completed())
 

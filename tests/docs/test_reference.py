@@ -17,15 +17,22 @@ from bullpen import (
     CrashKind,
     CrashLimits,
     DeadFilter,
+    Delivery,
+    EntryKind,
+    EntryState,
     EventKind,
     FailureKind,
     Hooks,
     JobOptions,
+    OnFailure,
+    Overlap,
     Queue,
     RetryPolicy,
+    ScheduleOptions,
     Severity,
     SqliteStore,
     State,
+    StepRetry,
     Supervisor,
     WorkerOptions,
     errors,
@@ -33,7 +40,7 @@ from bullpen import (
 from bullpen.job.record import JobRecord, JobRef
 from bullpen.job.spec import JobSpec
 from bullpen.jobtypes.jobtype import JobTypeOptions
-from bullpen.stores.base import AddOutcome, Cancellation, WorkerState
+from bullpen.stores.base import AddOutcome, Cancellation, ChildState, WorkerState
 from bullpen.worker.reporting import StoreReporter
 from bullpen.worker.supervised import Ended
 from tests.docs.pages import REFERENCE, ROOT, rows, section
@@ -77,8 +84,10 @@ def _defaults(kind: type) -> dict[str, object]:
         Hooks,
         DeadFilter,
         JobOptions,
+        ScheduleOptions,
         WorkerOptions,
         RetryPolicy,
+        StepRetry,
         CrashLimits,
         Queue,
         SqliteStore,
@@ -106,7 +115,22 @@ def test_every_event_has_its_line() -> None:
 
 @pytest.mark.parametrize(
     "kind",
-    [State, FailureKind, CrashKind, WorkerState, AddOutcome, Cancellation, Ended, Severity],
+    [
+        State,
+        FailureKind,
+        OnFailure,
+        ChildState,
+        CrashKind,
+        WorkerState,
+        AddOutcome,
+        Cancellation,
+        Delivery,
+        EntryKind,
+        EntryState,
+        Ended,
+        Overlap,
+        Severity,
+    ],
     ids=lambda k: k.__name__,
 )
 def test_every_word_has_its_line(kind: type[StrEnum]) -> None:

@@ -52,6 +52,11 @@ class Place {
     return this.queues.get(name);
   }
 
+  flows() {
+    this.producer ??= new bullmq.FlowProducer({ connection, prefix: this.prefix });
+    return this.producer;
+  }
+
   async job({ queue, id }) {
     const job = await this.queue(queue).getJob(id);
     if (!job) throw new Error(`no job ${id}`);
@@ -68,6 +73,7 @@ class Place {
     for (const line of data.logs ?? []) await job.log(line);
     if (data.progress !== undefined) await job.updateProgress(data.progress);
     if (data.hold) await this.hold(job, queue);
+    if (data.gather) return job.getChildrenValues();
     if (data.unrecoverable) throw new bullmq.UnrecoverableError(data.unrecoverable);
     if (data.fail && job.attemptsMade < (data.times ?? Infinity)) throw new Error(data.fail);
     return { echo: data, name: job.name, attempt: job.attemptsMade + 1 };
@@ -111,6 +117,7 @@ class Place {
     for (const board of this.boards) board.close();
     await this.rest();
     const opened = [...this.listeners.values(), ...this.queues.values()];
+    if (this.producer) opened.push(this.producer);
     await Promise.all(opened.map((one) => one.close()));
   }
 }
@@ -118,6 +125,11 @@ class Place {
 function place(prefix) {
   if (!places.has(prefix)) places.set(prefix, new Place(prefix));
   return places.get(prefix);
+}
+
+// The ids of a tree that was added.
+function ids({ job, children }) {
+  return { id: job.id, children: (children ?? []).map(ids) };
 }
 
 // ── the verbs ───────────────────────────────────────────────────────────────────────────────
@@ -134,6 +146,8 @@ async function told(job) {
 const verbs = {
   add: async (at, { queue, name, data, opts }) => (await at.queue(queue).add(name, data, opts)).id,
   addBulk: async (at, { queue, jobs }) => (await at.queue(queue).addBulk(jobs)).map((job) => job.id),
+  flow: async (at, { tree }) => ids(await at.flows().add(tree)),
+  childrenValues: async (at, asked) => (await at.job(asked)).getChildrenValues(),
   job: async (at, asked) => {
     const job = await at.queue(asked.queue).getJob(asked.id);
     return job ? told(job) : null;
@@ -152,6 +166,11 @@ const verbs = {
   drain: (at, { queue, delayed }) => at.queue(queue).drain(delayed),
   clean: (at, { queue, grace, limit, state }) => at.queue(queue).clean(grace, limit, state),
   obliterate: (at, { queue, force }) => at.queue(queue).obliterate({ force }),
+
+  upsertScheduler: async (at, { queue, id, repeat, name, data, opts }) =>
+    (await at.queue(queue).upsertJobScheduler(id, repeat, { name, data, opts })).id,
+  schedulers: (at, { queue }) => at.queue(queue).getJobSchedulers(0, -1, true),
+  removeScheduler: (at, { queue, id }) => at.queue(queue).removeJobScheduler(id),
 
   promote: async (at, asked) => (await at.job(asked)).promote(),
   retry: async (at, asked) => (await at.job(asked)).retry(asked.state),

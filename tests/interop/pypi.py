@@ -37,6 +37,7 @@ class Place:
         self._workers: list[Any] = []
         self._listeners: list[Any] = []
         self._held: list[asyncio.Event] = []
+        self._flows: Any = None
 
     def tell(self, queue: str, source: str, event: str, **more: Any) -> None:
         say({"prefix": self.prefix, "queue": queue, "source": source, "event": event, **more})
@@ -45,6 +46,11 @@ class Place:
         if name not in self._queues:
             self._queues[name] = bullmq.Queue(name, dict(self._given))
         return self._queues[name]
+
+    def flows(self) -> Any:
+        if self._flows is None:
+            self._flows = bullmq.FlowProducer(dict(self._given))
+        return self._flows
 
     async def job(self, asked: Asked) -> Any:
         job = await self.queue(asked["queue"]).getJob(asked["id"])
@@ -69,6 +75,9 @@ class Place:
             self._held.append(released)
             self.tell(queue, "worker", "holding", id=job.id)
             await released.wait()
+        if data.get("gather"):
+            values: Asked = await job.getChildrenValues()
+            return values
         if "unrecoverable" in data:
             raise bullmq.UnrecoverableError(data["unrecoverable"])
         if "fail" in data and job.attemptsMade < data.get("times", float("inf")):
@@ -112,6 +121,8 @@ class Place:
             await listener.close()
         for queue in self._queues.values():
             await queue.close()
+        if self._flows is not None:
+            await self._flows.close()
 
 
 async def _told(job: Any) -> Asked:
@@ -131,6 +142,14 @@ async def _add_bulk(at: Place, asked: Asked) -> Any:
     return [job.id for job in await at.queue(asked["queue"]).addBulk(asked["jobs"])]
 
 
+def _tree_ids(node: Asked) -> Asked:
+    return {"id": node["job"].id, "children": [_tree_ids(child) for child in node.get("children", [])]}
+
+
+async def _flow(at: Place, asked: Asked) -> Any:
+    return _tree_ids(await at.flows().add(asked["tree"]))
+
+
 async def _ids(at: Place, asked: Asked) -> Any:
     return [job.id for job in await at.queue(asked["queue"]).getJobs([asked["state"]], 0, -1, asked["asc"])]
 
@@ -145,6 +164,15 @@ async def _workers(at: Place, asked: Asked) -> Any:
 
 async def _change_priority(at: Place, asked: Asked) -> None:
     await (await at.job(asked)).changePriority({"priority": asked["priority"]})
+
+
+async def _upsert_scheduler(at: Place, asked: Asked) -> Any:
+    wanted = (asked["id"], asked["repeat"], asked["name"], asked["data"], asked["opts"])
+    return (await at.queue(asked["queue"]).upsertJobScheduler(*wanted)).id
+
+
+async def _schedulers(at: Place, asked: Asked) -> Any:
+    return await at.queue(asked["queue"]).getJobSchedulers(0, -1, True)
 
 
 async def _has(_: Place, asked: Asked) -> bool:
@@ -173,6 +201,8 @@ def _of_job(method: str, *words: str) -> Callable[[Place, Asked], Awaitable[Any]
 VERBS: dict[str, Callable[[Place, Asked], Awaitable[Any]]] = {
     "add": _add,
     "addBulk": _add_bulk,
+    "flow": _flow,
+    "childrenValues": _of_job("getChildrenValues"),
     "job": _job,
     "ids": _ids,
     "counts": _of_queue("getJobCounts"),
@@ -187,6 +217,9 @@ VERBS: dict[str, Callable[[Place, Asked], Awaitable[Any]]] = {
     "drain": _of_queue("drain", "delayed"),
     "clean": _of_queue("clean", "grace", "limit", "state"),
     "obliterate": _of_queue("obliterate", "force"),
+    "upsertScheduler": _upsert_scheduler,
+    "schedulers": _schedulers,
+    "removeScheduler": _of_queue("removeJobScheduler", "id"),
     "promote": _of_job("promote"),
     "retry": _of_job("retry", "state"),
     "remove": _of_job("remove"),

@@ -21,7 +21,7 @@ from tests.support.redis_harness import RedisHarness
 from tests.support.redis_server import redis_server
 from tests.support.sqlite_harness import check_file
 
-__all__ = ["Place", "only_on_sqlite", "place", "redis_server"]
+__all__ = ["Place", "only_on_redis", "only_on_sqlite", "place", "redis_server"]
 
 
 class Place(Protocol):
@@ -95,3 +95,4 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
 
 
 only_on_sqlite = pytest.mark.parametrize("place", ["sqlite"], indirect=True)
+only_on_redis = pytest.mark.parametrize("place", ["redis"], indirect=True)

@@ -24,6 +24,9 @@ _NO_JOB = re.compile(r"de:|dn:|metrics:|repeat:[^:]+$")
 _JOB_PARTS = ("lock", "logs", "dependencies", "processed", "failed", "unsuccessful")
 
 
+_STEPS = re.compile(r"bullpen:queue:([^:]+):(?:journal|mailbox):(.+)")
+
+
 def fresh_prefix() -> str:
     return f"test-{uuid.uuid4().hex[:12]}"
 
@@ -84,12 +87,15 @@ class RedisHarness:
         jobs: defaultdict[str, set[str]] = defaultdict(set)
         places: defaultdict[str, Counter[str]] = defaultdict(Counter)
         locks: defaultdict[str, set[str]] = defaultdict(set)
+        with_steps: defaultdict[str, set[str]] = defaultdict(set)
         for key in await self.keys():
             queue, _, rest = key.removeprefix(f"{self.prefix}:").partition(":")
             if not queue:
                 _, _, own_queue, own = rest.split(":", 3) if rest.startswith("bullpen:queue:") else ("", "", "", "")
                 if own == "grouped":
                     places[own_queue].update(self._check_groups(key.removesuffix(own), own_queue))
+                if steps := _STEPS.fullmatch(rest):
+                    with_steps[steps[1]].add(steps[2])
                 continue
             if rest in _PLACES:
                 places[queue].update(self._members(key, rest))
@@ -102,6 +108,11 @@ class RedisHarness:
             assert places[queue] == Counter(jobs[queue]), f"jobs and places of {queue}"
             active = set(self._members(f"{self.prefix}:{queue}:active", "active"))
             assert locks[queue] <= active, f"locks without active jobs in {queue}"
+            for parent in self._members(f"{self.prefix}:{queue}:waiting-children", "waiting-children"):
+                pending = self._at_once.smembers(f"{self.prefix}:{queue}:{parent}:dependencies")
+                assert pending, f"{parent} of {queue} waits for nobody"
+        for queue, ids in with_steps.items():
+            assert ids <= jobs[queue], f"journals or mailboxes without jobs in {queue}"
 
     def _check_groups(self, own: str, queue: str) -> list[str]:
         """The ids of all that wait in groups: each also in the line of its own group, at the same place."""

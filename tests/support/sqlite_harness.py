@@ -10,22 +10,33 @@ from bullpen.testing.clock import ManualClock
 
 _COUNTERS = """
 SELECT queue.name, queue.waiting, queue.prioritized, queue.delayed, queue.active, queue.completed, queue.failed,
+  queue.waiting_children,
   (SELECT count(*) FROM job WHERE job.queue = queue.id AND state = 0 AND priority = 0),
   (SELECT count(*) FROM job WHERE job.queue = queue.id AND state = 0 AND priority > 0),
   (SELECT count(*) FROM job WHERE job.queue = queue.id AND state = 1),
   (SELECT count(*) FROM job WHERE job.queue = queue.id AND state = 2),
   (SELECT count(*) FROM job WHERE job.queue = queue.id AND state = 4),
-  (SELECT count(*) FROM job WHERE job.queue = queue.id AND state = 5)
+  (SELECT count(*) FROM job WHERE job.queue = queue.id AND state = 5),
+  (SELECT count(*) FROM job WHERE job.queue = queue.id AND state = 3)
 FROM queue
 """
 _STRAYS = """
 SELECT 'body without job', key FROM body WHERE key NOT IN (SELECT key FROM job)
 UNION ALL SELECT 'job without body', key FROM job WHERE key NOT IN (SELECT key FROM body)
 UNION ALL SELECT 'log without job', job FROM log WHERE job NOT IN (SELECT key FROM job)
+UNION ALL SELECT 'journal without job', job FROM journal WHERE job NOT IN (SELECT key FROM job)
+UNION ALL SELECT 'mailbox without job', job FROM mailbox WHERE job NOT IN (SELECT key FROM job)
+UNION ALL SELECT 'parked and not delayed', key FROM job WHERE parked IS NOT NULL AND state != 1
 UNION ALL SELECT 'active without token', key FROM job WHERE state = 2 AND token IS NULL
 UNION ALL SELECT 'token without lease', key FROM job WHERE state != 2 AND token IS NOT NULL
 UNION ALL SELECT 'finished without time', key FROM job WHERE (state IN (4, 5)) != (finished_ms IS NOT NULL)
 UNION ALL SELECT 'delayed without due time', key FROM job WHERE state = 1 AND due_ms IS NULL
+UNION ALL SELECT 'children without parent', parent FROM child WHERE parent NOT IN (SELECT key FROM job)
+UNION ALL SELECT 'pending child that is gone', child FROM child WHERE state = 0 AND child NOT IN (SELECT key FROM job)
+UNION ALL SELECT 'waits for nobody', key FROM job
+  WHERE state = 3 AND key NOT IN (SELECT parent FROM child WHERE state = 0)
+UNION ALL SELECT 'children of one that has none', parent FROM child
+  WHERE parent IN (SELECT key FROM job WHERE has_children = 0)
 """
 _GROUPS = """
 SELECT queue.name, job_group.name, job_group.waiting, job_group.active,
@@ -79,7 +90,7 @@ def check_file(path: Path) -> None:
     try:
         assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         for name, *numbers in db.execute(_COUNTERS):
-            assert numbers[:6] == numbers[6:], f"counters of {name}"
+            assert numbers[:7] == numbers[7:], f"counters of {name}"
         for queue, name, *numbers in db.execute(_GROUPS):
             assert numbers[:2] == numbers[2:], f"counters of group {name} in {queue}"
         for queue, *numbers in db.execute(_GROUPED):

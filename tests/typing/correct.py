@@ -10,11 +10,13 @@ from bullpen import (
     Bullpen,
     Call,
     Context,
+    Delivery,
     Hooks,
     Job,
     NewJob,
     Queue,
     SqliteStore,
+    StepRetry,
     Worker,
     debounce,
     exponential,
@@ -97,6 +99,19 @@ async def options() -> None:
     assert_type(await count.options(delay=timedelta(minutes=5), backoff=2.5).add(3), Job[dict[str, int]])
     assert_type(later.prepare(42), NewJob)
     assert_type(count.prepare(n=3), NewJob)
+
+
+async def steps(ctx: Context) -> None:
+    assert_type(await ctx.step("a", int, "1", returns=int, retry=3, timeout=timedelta(seconds=5)), int)
+    assert_type(await ctx.step("b", bare_plain, ctx), Any)
+    assert_type(await ctx.sleep(timedelta(hours=1)), None)
+    assert_type(await ctx.wait_for("go", timeout=60), Any)
+    assert_type(await ctx.parallel(ctx.step("c", str), ctx.sleep(5)), list[Any])
+    assert_type(await ctx.signal("mail", "1", "go", {"by": "ada"}), Delivery)
+    assert_type(ctx.step_key, str)
+    async with ctx.saga() as saga:
+        assert_type(await saga.step("d", str, 1, undo=print, retry=StepRetry(attempts=2), returns=str), str)
+    assert_type(ctx.sync.step("e", int, "1", returns=int), int)
 
 
 async def direct() -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from bullpen import Context, CrashKind, Ended, Queue, State, Store, StoreTooNew, Worker, WorkerOptions
 from bullpen.stores.base import WorkerState
+from bullpen.stores.sqlite import schema
 from tests.support.places import only_on_sqlite
 from tests.worker.conftest import StartWorker
 from tests.worker.waiting import until
@@ -153,4 +154,4 @@ async def test_a_worker_ends_when_the_file_becomes_too_new(queue: Queue, tmp_pat
     with pytest.raises(StoreTooNew):
         await asyncio.wait_for(working, 30)
     with contextlib.closing(sqlite3.connect(tmp_path / "queue.db")) as newer:
-        newer.execute("PRAGMA user_version = 1")
+        newer.execute(f"PRAGMA user_version = {schema.VERSION}")

@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import contextlib
+import logging
 from collections import deque
 from collections.abc import AsyncIterator
 
@@ -44,6 +45,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 async def run(args: argparse.Namespace, show: Show) -> int:
     # Not what BULLPEN_STORE says: a demo has no business on a store that someone works with.
     address = args.store or _FILE
+    logging.getLogger("bullpen").addHandler(logging.NullHandler())  # the view tells what happens
     ending = Ending()
     shop = Shop(store_from(address))
     with ending.listening(args.seconds):

@@ -53,7 +53,7 @@ _PRIORITY = f"lower first, {NORMAL_PRIORITY} as for job types; 0 is none, which 
 
 
 async def run(args: argparse.Namespace, show: Show) -> int:
-    data = await asyncio.to_thread(_read, args.data)
+    data = await asyncio.to_thread(read_json, args.data, "data")
     async with opened(args, create=True) as store:
         job = await Queue(store, args.queue).add(args.name, data, **_options(args))
         outcome = job.outcome or AddOutcome.ADDED
@@ -69,13 +69,14 @@ async def run(args: argparse.Namespace, show: Show) -> int:
     return OK
 
 
-def _read(text: str | None) -> Any:
+def read_json(text: str | None, what: str) -> Any:
+    """An argument that is JSON, or - for the input."""
     if text is None:
         return None
     try:
         return json.loads(sys.stdin.read() if text == "-" else text)
     except ValueError as error:
-        raise BadData(f"data is not JSON: {error}; put it in single quotes, as in '{{\"user_id\": 42}}'") from error
+        raise BadData(f"{what} is not JSON: {error}; put it in single quotes, as in '{{\"user_id\": 42}}'") from error
 
 
 def _options(args: argparse.Namespace) -> OptionFields:

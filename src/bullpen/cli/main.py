@@ -21,9 +21,12 @@ from bullpen.cli import (
     jobs,
     limits,
     pause,
+    promote,
     queues,
     resume,
     retry,
+    schedules,
+    signal,
     store,
     top,
     worker,
@@ -41,11 +44,14 @@ VERBS: tuple[Verb, ...] = (
     jobs.VERB,
     job.VERB,
     retry.VERB,
+    promote.VERB,
+    signal.VERB,
     cancel.VERB,
     pause.VERB,
     resume.VERB,
     groups.VERB,
     limits.VERB,
+    schedules.VERB,
     dead.VERB,
     events.VERB,
     workers.VERB,
@@ -98,8 +104,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = parser.parse_args(argv)
     args.parser = parser
     show = Show(as_json=getattr(args, "json", False))
-    # A verb tells what it has to tell. The log is for workers, and `doctor` says what a store would warn of.
-    logging.getLogger("bullpen").addHandler(logging.NullHandler())
+    # What a store warns of when it opens is for the log of a worker; whoever asks here has `doctor`.
+    logging.getLogger("bullpen.stores").addHandler(logging.NullHandler())
     if args.version:
         show.line(_versions())
         return OK

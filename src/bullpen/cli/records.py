@@ -6,10 +6,10 @@ import msgspec
 
 from bullpen.errors import BullpenError
 from bullpen.job.events import Event
-from bullpen.job.record import Failure, JobRecord
+from bullpen.job.record import Failure, JobRecord, JobRef
 from bullpen.job.state import State
 from bullpen.queue.payload import from_bytes
-from bullpen.stores.base import WorkerInfo
+from bullpen.stores.base import Child, WorkerInfo
 
 
 def payload(stored: bytes | None) -> Any:
@@ -43,9 +43,28 @@ def job_json(job: JobRecord) -> dict[str, Any]:
         "worker": job.worker,
         "cancelling": job.cancelling,
         "note": job.note,
+        "parked": None if job.parked is None else list(job.parked),
+        "parent": ref_json(job.parent),
+        "on_failure": job.spec.on_failure,
         "tenant": job.tenant,
         "tags": list(job.spec.tags),
         "headers": dict(job.spec.headers),
+    }
+
+
+def ref_json(ref: JobRef | None) -> dict[str, str] | None:
+    return None if ref is None else {"queue": ref.queue, "id": ref.id}
+
+
+def child_json(child: Child, state: State | None) -> dict[str, Any]:
+    """What the parent knows of it, and where it is now: None if it is gone."""
+    return {
+        "queue": child.ref.queue,
+        "id": child.ref.id,
+        "child_state": child.state.value,
+        "state": None if state is None else state.value,
+        "result": payload(child.result),
+        "reason": child.reason,
     }
 
 

@@ -13,6 +13,7 @@ class EventKind(StrEnum):
     ADDED = "added"
     WAITING = "waiting"
     DELAYED = "delayed"
+    WAITING_CHILDREN = "waiting-children"
     ACTIVE = "active"
     PROGRESS = "progress"
     COMPLETED = "completed"

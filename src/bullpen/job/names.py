@@ -16,6 +16,8 @@ _RESERVED_IDS = frozenset(
         "completed", "failed", "events", "marker", "stalled", "stalled-check", "limiter", "repeat",
     }
 )  # fmt: skip
+TICK = "repeat:"
+"""What the id of every tick of a schedule begins with."""
 _MAX_NAME = 200
 _MAX_ID = 300
 
@@ -38,6 +40,15 @@ def check_queue_name(name: object) -> str:
     if len(name) > _MAX_NAME:
         raise BadName(f"queue name is {len(name)} characters long; at most {_MAX_NAME}")
     return name
+
+
+def check_schedule_id(schedule_id: object) -> str:
+    """Return a legal schedule id, or raise BadName."""
+    if not isinstance(schedule_id, str) or not _NAME.fullmatch(schedule_id):
+        raise BadName(f"schedule {schedule_id!r}: use letters, digits, '_', '.' and '-' only, at least one")
+    if len(schedule_id) > _MAX_NAME:
+        raise BadName(f"schedule name is {len(schedule_id)} characters long; at most {_MAX_NAME}")
+    return schedule_id
 
 
 def check_job_name(name: object) -> str:
@@ -71,6 +82,8 @@ def check_explicit_id(job_id: object) -> str:
         raise BadId(f"job id {job_id!r}: whole numbers are given by the store; add a letter")
     if job_id in _RESERVED_IDS:
         raise BadId(f"job id {job_id!r} is a reserved word")
+    if job_id.startswith(TICK):
+        raise BadId(f"job id {job_id!r}: ids that begin with {TICK!r} are those of schedules")
     if job_id.startswith("0:") or job_id.count(":") not in (0, 2):
         raise BadId(f"job id {job_id!r}: use no ':', or exactly two as in 'tenant:subject:reason'")
     return job_id

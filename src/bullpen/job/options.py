@@ -11,7 +11,7 @@ from typing import Any, TypedDict, cast
 from bullpen.errors import BadOption
 from bullpen.job.limits import Rate
 from bullpen.job.names import check_explicit_id, check_group_name, is_text
-from bullpen.job.spec import KEEP_ALL, KEEP_COMPLETED, Backoff, Dedup, JobSpec, Keep
+from bullpen.job.spec import KEEP_ALL, KEEP_COMPLETED, Backoff, Dedup, JobSpec, Keep, OnFailure
 
 Duration = float | int | timedelta
 
@@ -137,6 +137,7 @@ class OptionFields(TypedDict, total=False):
     keep_failed: Keep
     keep_logs: int
     keep_stacks: int
+    on_failure: OnFailure | str | None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,6 +178,8 @@ class JobOptions:
     """The last that many lines of the job's log stay."""
     keep_stacks: int = 10
     """The last that many stack traces stay."""
+    on_failure: OnFailure | str | None = None
+    """Of a child in a flow: what its final failure means for its parent. None lets the parent wait for a retry."""
 
     def __post_init__(self) -> None:
         if self.id is not None:
@@ -195,6 +198,7 @@ class JobOptions:
         _kind("keep_completed", self.keep_completed, Keep, "what keep(…) gives")
         _kind("keep_failed", self.keep_failed, Keep, "what keep(…) gives")
         _check_texts(self)
+        _policy(self.on_failure)
 
     def to_spec(self, now_ms: int) -> JobSpec:
         """The stored form, with times that are relative to now made absolute where they must be."""
@@ -215,6 +219,7 @@ class JobOptions:
             keep_failed=self.keep_failed,
             keep_logs=self.keep_logs,
             keep_stacks=self.keep_stacks,
+            on_failure=_policy(self.on_failure),
         )
 
     def _group(self) -> str | None:
@@ -254,6 +259,14 @@ def with_options(base: JobOptions, given: Mapping[str, Any]) -> JobOptions:
 def _whole(option: str, value: object, low: int, high: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
         raise BadOption(f"{option}: a whole number from {low} to {high}, not {value!r}")
+
+
+def _policy(value: object) -> OnFailure | None:
+    if value is None:
+        return None
+    if not isinstance(value, str) or value not in tuple(OnFailure):
+        raise BadOption(f"on_failure: None or one of {', '.join(OnFailure)}, not {value!r}")
+    return OnFailure(value)
 
 
 def _kind(option: str, value: object, kind: type | UnionType, expected: str) -> None:

@@ -5,6 +5,7 @@ from enum import StrEnum
 
 import msgspec
 
+from bullpen.job.schedule import Tick, tick_of
 from bullpen.job.spec import JobSpec
 from bullpen.job.state import State
 
@@ -28,6 +29,7 @@ class FailureKind(StrEnum):
     STALLED = "stalled"
     CANCELLED = "cancelled"
     EXPIRED = "expired"
+    CHILD_FAILED = "child-failed"
 
 
 class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -111,8 +113,12 @@ class JobRecord(msgspec.Struct, frozen=True):
     """The reason, once someone asked a running job to stop."""
     note: str | None = None
     """Why the job is delayed, where its worker said so."""
+    parked: tuple[str, ...] | None = None
+    """Of a parked job: the signals that it waits for; None if it is not parked."""
     doomed: Failure | None = None
     """Set when the store already knows that the job must fail: a claimant fails it without running it."""
+    parent: JobRef | None = None
+    """The job that waits for this one, or did."""
 
     @property
     def queue(self) -> str:
@@ -125,6 +131,11 @@ class JobRecord(msgspec.Struct, frozen=True):
     @property
     def tenant(self) -> str | None:
         return self.spec.tenant
+
+    @property
+    def tick(self) -> Tick | None:
+        """Of which schedule it is a tick; None for a job that somebody added."""
+        return tick_of(self.ref.id)
 
     @property
     def stalls(self) -> int:

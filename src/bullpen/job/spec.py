@@ -4,7 +4,22 @@ These are the stored forms, in whole milliseconds. People write `JobOptions` (op
 Stored records are read leniently: a field that a newer Bullpen added is passed over.
 """
 
+from enum import StrEnum
+
 import msgspec
+
+
+class OnFailure(StrEnum):
+    """What becomes of a parent whose child failed for good; without one it waits for the child to be retried."""
+
+    FAIL_PARENT = "fail-parent"
+    """The parent fails too, without running."""
+    CONTINUE_PARENT = "continue-parent"
+    """The parent runs at once, though other children are not done."""
+    IGNORE = "ignore"
+    """The parent runs when the others are done, and sees why this one failed."""
+    REMOVE = "remove"
+    """As if there had been no such child."""
 
 
 class Backoff(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -65,10 +80,12 @@ class JobSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     keep_failed: Keep = KEEP_ALL
     keep_logs: int = 1_000
     keep_stacks: int = 10
+    on_failure: OnFailure | None = None
+    """Of a child: what its final failure means for its parent."""
 
 
 class NewJob(msgspec.Struct, frozen=True):
-    """One job to add. `data` is JSON."""
+    """One job to add, and the children that it waits for. `data` is JSON."""
 
     queue: str
     name: str
@@ -76,3 +93,5 @@ class NewJob(msgspec.Struct, frozen=True):
     id: str | None = None
     """None: the store gives one."""
     spec: JobSpec = JobSpec()
+    children: tuple["NewJob", ...] = ()
+    """Added in the same step; the job runs when none of them is pending."""

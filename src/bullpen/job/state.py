@@ -5,6 +5,9 @@
                              │   └─retry─────  │──▶ delayed      (retry with backoff, postponed)
                              └──released─────────── (handed back, stalled)
 
+    add with children ──▶ waiting-children ──none is pending──▶ waiting │ prioritized │ delayed
+                                 ▲───await children─── active
+
 A job waits as `waiting` when it has no priority, else as `prioritized`; all waiting jobs run
 before any prioritized one. Pausing is a property of the queue, not of its jobs.
 """
@@ -35,8 +38,8 @@ LEGAL_MOVES: dict[State, frozenset[State]] = {
     State.DELAYED: READY | {State.FAILED},
     State.ACTIVE: _PENDING | FINISHED | {State.WAITING_CHILDREN},
     State.WAITING_CHILDREN: _PENDING | {State.FAILED},
-    State.COMPLETED: READY,
-    State.FAILED: READY,
+    State.COMPLETED: READY | {State.WAITING_CHILDREN},
+    State.FAILED: READY | {State.WAITING_CHILDREN},
 }
 
 

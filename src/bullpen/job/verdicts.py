@@ -38,12 +38,30 @@ class Postponed(msgspec.Struct, frozen=True):
     note: str = ""
 
 
+class Parked(msgspec.Struct, frozen=True):
+    """Set aside until a time or a signal; no slot, no lease, and no attempt is used.
+
+    It stands as delayed. If its time is over, or a signal that it waits for is there already, it
+    goes to the end of its line at once.
+    """
+
+    until_ms: int | None = None
+    """None: until a signal, or until someone promotes it."""
+    signals: tuple[str, ...] = ()
+    """Each of these wakes it."""
+    note: str = ""
+
+
 class Released(msgspec.Struct, frozen=True):
     """Handed back unfinished, to the head of its line; no attempt is used, the crash is recorded."""
 
     crash: CrashKind | None = None
     limits: CrashLimits | None = None
     """With these, a job that crashed too often fails instead."""
+
+
+class AwaitChildren(msgspec.Struct, frozen=True):
+    """Run again when no child is pending; no attempt is used. If none is by now, it goes back to its line."""
 
 
 class Limited(msgspec.Struct, frozen=True):
@@ -57,7 +75,7 @@ class Limited(msgspec.Struct, frozen=True):
     group_only: bool = False
 
 
-Verdict = Completed | Retry | Failed | Cancelled | Postponed | Released | Limited
+Verdict = Completed | Retry | Failed | Cancelled | Postponed | Parked | Released | AwaitChildren | Limited
 
 
 class Settlement(msgspec.Struct, frozen=True):

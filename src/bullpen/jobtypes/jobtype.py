@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, Unpack, cast
 
 from bullpen.errors import BadHandler
+from bullpen.flows.shapes import with_children
 from bullpen.job.names import check_job_name, check_queue_name
 from bullpen.job.options import Duration, JobOptions, OptionFields, to_ms, with_options
 from bullpen.job.spec import NewJob
@@ -98,6 +99,10 @@ class JobType(Generic[P, R]):
         """The same job type with other options for the next add."""
         return Adding(self, with_options(self.usual, options), options)
 
+    def after(self, *children: NewJob) -> "Adding[P, R]":
+        """The same job type for a job that runs after these: `await report.after(fetch.prepare(1)).add(2026)`."""
+        return Adding(self, self.usual, {}, children)
+
     def prepare(self, *args: P.args, **kwargs: P.kwargs) -> NewJob:
         """A job that is ready to be added later: in bulk, or when another one completes."""
         return self.prepared(self.usual, args, kwargs)
@@ -107,7 +112,10 @@ class JobType(Generic[P, R]):
         return self._pen.queue(self.queue).prepare_with(self.name, payload, options)
 
     async def _add(self, options: JobOptions, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Job[R]:
-        new = self.prepared(options, args, kwargs)
+        return await self.add_prepared(self.prepared(options, args, kwargs))
+
+    async def add_prepared(self, new: NewJob) -> Job[R]:
+        """Add one job that `prepare` made."""
         await self._pen.ready()
         job = await self._pen.queue(self.queue).add_prepared(new)
         return cast(Job[R], job.reading(self.read_result))
@@ -177,6 +185,7 @@ class JobType(Generic[P, R]):
         return to_plain(self.call(context), f"result of {self.name}")
 
     async def _call_batched(self, batcher: Batcher, context: Context) -> Any:
+        context._steps = None  # noqa: SLF001 - one call does several jobs: none of them can be set aside alone
         return await batcher.do(Call(context, self.arguments.unpack(context.data)))
 
     async def _around(self, context: Context, call: Callable[[], Awaitable[Any]]) -> Any:
@@ -232,14 +241,26 @@ SyncFunction = Callable[Concatenate[Context, P], R]
 class Adding(Generic[P, R]):
     """A job type with options for one add."""
 
-    def __init__(self, job_type: JobType[P, R], options: JobOptions, given: OptionFields) -> None:
+    def __init__(
+        self,
+        job_type: JobType[P, R],
+        options: JobOptions,
+        given: OptionFields,
+        children: tuple[NewJob, ...] = (),
+    ) -> None:
         self.job_type = job_type
         self.given = given
         """The options that were said, without the usual ones."""
         self._options = options
+        self._children = children
+
+    def after(self, *children: NewJob) -> "Adding[P, R]":
+        """The same for a job that runs after these prepared ones."""
+        return Adding(self.job_type, self._options, self.given, (*self._children, *children))
 
     async def add(self, *args: P.args, **kwargs: P.kwargs) -> Job[R]:
-        return await self.job_type._add(self._options, args, kwargs)  # noqa: SLF001 - the same room
+        return await self.job_type.add_prepared(self.prepare(*args, **kwargs))
 
     def prepare(self, *args: P.args, **kwargs: P.kwargs) -> NewJob:
-        return self.job_type.prepared(self._options, args, kwargs)
+        new = self.job_type.prepared(self._options, args, kwargs)
+        return with_children(new, self._children) if self._children else new

@@ -1,15 +1,20 @@
 """A job as its producer holds it."""
 
 import asyncio
+import contextlib
+import uuid
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from bullpen.errors import BadOption, JobFailed, ResultTimeout
+from bullpen.errors import BadOption, JobFailed, JobMissing, ResultTimeout, WrongState
+from bullpen.job.entries import JournalEntry
+from bullpen.job.names import check_job_name
 from bullpen.job.options import MAX_PRIORITY, Duration, to_ms
 from bullpen.job.record import Failure, JobRecord, JobRef
+from bullpen.job.trees import natural_order
 from bullpen.queue.buffer import Buffer
 from bullpen.queue.payload import from_bytes, to_bytes
-from bullpen.stores.base import AddOutcome, Cancellation
+from bullpen.stores.base import Added, AddOutcome, Cancellation, Child, ChildState, Delivery, Store
 
 if TYPE_CHECKING:
     from bullpen.queue.queue import Queue
@@ -34,6 +39,8 @@ class Job(Generic[R]):
         self.ref = JobRef(queue.name, job_id)
         self.outcome = outcome
         """What the add did; None for a job that was looked up."""
+        self.added: Added | None = None
+        """The same with that of its children, for the root of a tree."""
 
     def __repr__(self) -> str:
         return f"<Job {self.ref}>"
@@ -76,9 +83,20 @@ class Job(Generic[R]):
         """The same job, whose result is read in this way."""
         return Job(self._queue, self.id, self.outcome, read_result)
 
-    async def cancel(self, reason: str = "") -> Cancellation:
-        """End it now if it waits; if it runs, its worker is told at once."""
-        return await self._queue.store.cancel(self.ref, reason=reason)
+    async def cancel(self, reason: str = "", *, children: bool = False) -> Cancellation:
+        """End it now if it waits; if it runs, its worker is told at once.
+
+        Its children go on, unless they are to be cancelled too: then all below it that are not done,
+        one after the other.
+        """
+        answer = await self._queue.store.cancel(self.ref, reason=reason)
+        if children:
+            await _cancel_below(self._queue.store, self.ref, reason)
+        return answer
+
+    async def children(self) -> list[Child]:
+        """Its children, and what became of each, also of those that are gone."""
+        return await _children(self._queue.store, self.ref)
 
     async def retry(self) -> None:
         """Run a finished job again, with fresh attempts."""
@@ -87,6 +105,24 @@ class Job(Generic[R]):
     async def promote(self) -> None:
         """Do not wait for the delay."""
         await self._queue.store.promote(self.ref)
+
+    async def signal(self, name: str, payload: Any = None) -> Delivery:
+        """Send it a signal: it wakes if it waits for this one, or finds it when it asks.
+
+        JobMissing, WrongState for a finished job, MailboxFull if it does not take what it is sent.
+        """
+        body = self._queue.signal_payload(check_job_name(name), payload)
+        return await self._queue.store.signal(self.ref, name, body, request=uuid.uuid4().hex)
+
+    async def journal(self) -> list[JournalEntry]:
+        """What its durable steps have recorded, by place."""
+        entries: list[JournalEntry] = []
+        start: int | None = 0
+        while start is not None:
+            page = await self._queue.store.read_journal(self.ref, start=start)
+            entries += page.entries
+            start = page.next_place
+        return entries
 
     async def change_delay(self, delay: Duration) -> None:
         await self._queue.store.change_delay(self.ref, to_ms("delay", delay))
@@ -112,3 +148,24 @@ class Job(Generic[R]):
 
     async def logs(self, start: int = 0, limit: int = 1_000) -> tuple[str, ...]:
         return (await self._queue.store.logs(self.ref, start=start, limit=limit)).lines
+
+
+async def _children(store: Store, ref: JobRef) -> list[Child]:
+    found: dict[JobRef, Child] = {}
+    cursor = None
+    while True:
+        page = await store.children(ref, cursor=cursor)
+        # One that ended between two pages may be told twice; the later word counts.
+        found |= {child.ref: child for child in page.children}
+        cursor = page.next_cursor
+        if cursor is None:
+            return sorted(found.values(), key=lambda child: natural_order(child.ref))
+
+
+async def _cancel_below(store: Store, ref: JobRef, reason: str) -> None:
+    for child in await _children(store, ref):
+        if child.state == ChildState.PENDING:
+            # Its own children first: their names are known only as long as it is.
+            await _cancel_below(store, child.ref, reason)
+            with contextlib.suppress(JobMissing, WrongState):
+                await store.cancel(child.ref, reason=reason)

@@ -10,14 +10,16 @@ from bullpen.job.names import check_explicit_id, check_job_name, check_queue_nam
 from bullpen.job.options import Duration, JobOptions, OptionFields, to_ms, with_options
 from bullpen.job.spec import NewJob
 from bullpen.job.state import State
+from bullpen.job.trees import check_trees, with_ids
 from bullpen.queue.adder import Adder
 from bullpen.queue.buffer import Buffer
 from bullpen.queue.groups import Groups, queue_limits
 from bullpen.queue.job import Job
 from bullpen.queue.payload import MAX_PAYLOAD_BYTES, Codec, to_bytes
 from bullpen.queue.results import Results
+from bullpen.queue.schedules import Schedules
 from bullpen.queue.trips import add_jobs
-from bullpen.stores.base import Counts, JobPage, Store
+from bullpen.stores.base import Added, Counts, JobPage, Store
 
 _MANY = 1_000_000_000
 
@@ -58,6 +60,11 @@ class Queue:
             self._results = Results(self.store, self.name)
         return self._results
 
+    @property
+    def schedules(self) -> Schedules:
+        """What is added to this queue again and again."""
+        return Schedules(self)
+
     # ── adding ───────────────────────────────────────────────────────────────────────────
 
     async def add(self, name: str, data: Any = None, **options: Unpack[OptionFields]) -> Job[Any]:
@@ -70,6 +77,10 @@ class Queue:
 
     async def add_prepared(self, job: NewJob) -> Job[Any]:
         """Add one job that `prepare` made."""
+        if job.children:
+            # By itself: a tree that is refused must not take others along.
+            (tree,) = await add_all([(self, job)])
+            return tree
         added = await Adder.of(self.producer).add(job)
         return Job(self, added.id, added.outcome)
 
@@ -93,6 +104,10 @@ class Queue:
         """The data as it is stored; nothing becomes an empty object."""
         value = {} if data is None else data
         return to_bytes(value, what="data", codec=self.codec, limit=self._max_payload_bytes)
+
+    def signal_payload(self, name: str, payload: Any) -> bytes:
+        """What a signal carries, as it is stored."""
+        return to_bytes(payload, what=f"signal {name!r}", codec=self.codec, limit=self._max_payload_bytes)
 
     # ── limits ───────────────────────────────────────────────────────────────────────────
 
@@ -169,12 +184,22 @@ async def add_all(jobs: Sequence[tuple[Queue, NewJob]]) -> list[Job[Any]]:
         if queue.store is not store or job.queue != queue.name:
             raise BadOption(f"jobs[{n}]: was not prepared by a queue of the same store")
         _check_prepared(n, job)
-    added = await add_jobs(jobs[0][0].producer, [job for _, job in jobs])
-    return [Job(queue, one.id, one.outcome) for (queue, _), one in zip(jobs, added, strict=True)]
+    check_trees([job for _, job in jobs])
+    added = await add_jobs(jobs[0][0].producer, [with_ids(job) for _, job in jobs])
+    return [_handle(queue, one) for (queue, _), one in zip(jobs, added, strict=True)]
+
+
+def _handle(queue: Queue, added: Added) -> Job[Any]:
+    job: Job[Any] = Job(queue, added.id, added.outcome)
+    job.added = added
+    return job
 
 
 def _check_prepared(n: int, job: NewJob) -> None:
     """A job that `prepare` made passes; one that was made by hand must be as sound."""
+    for child in job.children:
+        check_queue_name(child.queue)
+        _check_prepared(n, child)
     check_job_name(job.name)
     if job.id is not None:
         check_explicit_id(job.id)

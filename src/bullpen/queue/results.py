@@ -13,7 +13,7 @@ from bullpen.errors import JobMissing, StoreNotOpen, StoreUnavailable
 from bullpen.job.events import Event, EventKind
 from bullpen.job.record import Failure, JobRef
 from bullpen.job.state import State
-from bullpen.queue.trips import new_pauses
+from bullpen.queue.trips import new_pauses, until_answered
 from bullpen.stores.base import FROM_START, EventPage, Store
 
 logger = logging.getLogger("bullpen.queue")
@@ -46,7 +46,7 @@ class Results:
         self._waiting[job_id].add(future)
         try:
             await self._start_listening()
-            if not future.done() and (known := await self._already(job_id)) is not None:
+            if not future.done() and (known := await until_answered(lambda: self._already(job_id))) is not None:
                 return known
             return await future
         finally:
@@ -97,7 +97,7 @@ class Results:
 
     async def _listen(self) -> None:
         try:
-            page = await self._store.events(self._queue, after=None, limit=1, timeout_ms=0)
+            page = await until_answered(lambda: self._store.events(self._queue, after=None, limit=1, timeout_ms=0))
             self._listening.set()
             pauses = new_pauses()
             while True:

@@ -2,7 +2,8 @@
 
 import asyncio
 import uuid
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
 
 from bullpen.errors import StoreNotOpen, StoreUnavailable
 from bullpen.job.spec import NewJob
@@ -11,6 +12,7 @@ from bullpen.scheduling.pauses import Pauses
 from bullpen.stores.base import Added, Store
 
 Producer = Store | Buffer
+T = TypeVar("T")
 
 _FIRST_PAUSE_S = 0.05
 _LONGEST_PAUSE_S = 1.0
@@ -25,12 +27,17 @@ def new_pauses() -> Pauses:
 async def add_jobs(producer: Producer, jobs: Sequence[NewJob]) -> Sequence[Added]:
     """Add these; a lost answer is asked for again, with the same request, so that nothing is added twice."""
     request = uuid.uuid4().hex
+    return await until_answered(lambda: producer.add(jobs, request=request))
+
+
+async def until_answered(ask: Callable[[], Awaitable[T]]) -> T:
+    """Ask again and again, for a while, what may be asked twice."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + _PATIENCE_S
     pauses = new_pauses()
     while True:
         try:
-            return await producer.add(jobs, request=request)
+            return await ask()
         except StoreNotOpen:
             raise
         except StoreUnavailable:

@@ -28,9 +28,11 @@ from typing import Protocol
 import msgspec
 
 from bullpen.clock import Clock
+from bullpen.job.entries import JournalEntry, JournalPage
 from bullpen.job.events import Event
 from bullpen.job.limits import GroupLimits, GroupPage, QueueLimits, QueueStanding
 from bullpen.job.record import ClaimedJob, CrashKind, CrashLimits, JobRecord, JobRef, Lease
+from bullpen.job.schedule import Schedule, ScheduleRecord
 from bullpen.job.spec import NewJob
 from bullpen.job.state import State
 from bullpen.job.verdicts import Settlement
@@ -44,6 +46,10 @@ FROM_START = ""
 """The cursor before the oldest event that is kept."""
 MAX_EVENTS = 10_000
 """How many events a queue's log keeps by default."""
+MAX_SIGNALS = 100
+"""How many signals may wait for one job."""
+FOREVER_MS = 9_999_999_999_999
+"""The due time of a parked job that has none: it stands behind all that have one."""
 
 
 class StoreFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,12 +81,45 @@ class Added(msgspec.Struct, frozen=True):
     id: str
     """Of the new job, or of the one that stands for it."""
     outcome: AddOutcome
+    children: tuple["Added", ...] = ()
+    """The same of each child, in their order; none if the job itself is a duplicate."""
 
 
 class SettleOutcome(StrEnum):
     SETTLED = "settled"
     LEASE_LOST = "lease-lost"
     """Nothing changed: another holds the job, or it is gone."""
+    PENDING_CHILDREN = "pending-children"
+    """It could not complete, since it has children that are not done: it waits for them and runs again."""
+
+
+class ChildState(StrEnum):
+    """What a parent knows of one child."""
+
+    PENDING = "pending"
+    """The parent waits for it."""
+    COMPLETED = "completed"
+    IGNORED = "ignored"
+    """It failed, and the parent goes on all the same."""
+    FAILED = "failed"
+    """It failed, and the parent with it."""
+
+
+class Child(msgspec.Struct, frozen=True):
+    """One child of a job, as the parent knows it."""
+
+    ref: JobRef
+    state: ChildState
+    result: bytes | None = None
+    """Of one that completed."""
+    reason: str | None = None
+    """Why it failed, of one that is ignored."""
+
+
+class ChildPage(msgspec.Struct, frozen=True):
+    children: tuple[Child, ...]
+    next_cursor: str | None
+    """Give it back for the next page; None at the end."""
 
 
 class Claimed(msgspec.Struct, frozen=True):
@@ -110,6 +149,15 @@ class Cancellation(StrEnum):
     """It runs; its worker has been told."""
 
 
+class Delivery(StrEnum):
+    """What became of a signal."""
+
+    WOKEN = "woken"
+    """The job waited for this signal and is runnable."""
+    KEPT = "kept"
+    """It lies in the job's mailbox until the job asks for it."""
+
+
 class Notice(msgspec.Struct, frozen=True):
     """A running job of this worker is to stop."""
 
@@ -122,6 +170,23 @@ class Rescued(msgspec.Struct, frozen=True):
     """Back to waiting."""
     failed: tuple[JobRef, ...] = ()
     """Stalled more often than allowed, asked to stop before, or past their start-by time."""
+
+
+class ScheduleOutcome(StrEnum):
+    DONE = "done"
+    CHANGED = "changed"
+    """Nothing was done: the schedule is no longer as it was seen. Look again."""
+    TAKEN = "taken"
+    """Nothing was done: there is a job for that time already. Choose a later one."""
+
+
+class TickStart(msgspec.Struct, frozen=True):
+    """What a claimant learns of the schedule whose tick it holds."""
+
+    record: ScheduleRecord | None
+    """The schedule as it stands; None if it is gone."""
+    running: str | None = None
+    """The tick of the same schedule that runs already: this one is not to run beside it."""
 
 
 class Counts(msgspec.Struct, frozen=True, kw_only=True):
@@ -217,6 +282,20 @@ class Store(Protocol):
         Each goes to waiting, prioritized or delayed as its spec says. An explicit id that is
         taken, or was taken within a day, changes nothing. Deduplication is applied in order.
         More for a group than may wait there is GroupFull, and nothing was added.
+
+        A job with children goes to waiting-children, and on to the head of its line, its priority or
+        its delay once none of them is pending. Nothing below a job that is a duplicate is added. A
+        child whose id is taken by a job without a parent becomes that parent's child as it stands;
+        one that is another's child is WrongState. BadOption for trees that are too deep, deduplicated
+        or have one id twice.
+        """
+
+    async def add_children(self, lease: Lease, jobs: Sequence[NewJob], *, request: str) -> Sequence[Added]:
+        """Add these as children of a running job, all or none; LeaseLost if the lease is.
+
+        The job runs on; AwaitChildren lets it wait for them. A child that it has already stays as it
+        is. BadOption, WrongState and GroupFull as for `add`, WrongState also for a child that the job
+        itself descends from.
         """
 
     # ── working ──────────────────────────────────────────────────────────────────────────
@@ -227,9 +306,9 @@ class Store(Protocol):
         """Take up to that many runnable jobs of each queue: one claimant for a job at a time.
 
         Order: no priority first, then by priority, each first in, first out. Due delayed jobs
-        are made runnable first; a job past its start-by time ends as expired instead.
-        A paused queue gives nothing. With `at_most`, no more than that of all queues together,
-        earlier ones first.
+        are made runnable first; a job past its start-by time ends as expired instead, and a parent
+        that this releases may come at any place of the claim. A paused queue gives nothing.
+        With `at_most`, no more than that of all queues together, earlier ones first.
 
         Jobs without a group come first. Then the groups take turns, in proportion to their
         weights, each in its own order; one that had nothing to give saves no turns up. No limit
@@ -237,7 +316,12 @@ class Store(Protocol):
         """
 
     async def settle(self, settlements: Sequence[Settlement], *, request: str) -> Sequence[SettleOutcome]:
-        """Carry out each verdict and end its lease; a lost lease changes nothing and is reported."""
+        """Carry out each verdict and end its lease; a lost lease changes nothing and is reported.
+
+        A child that ends is told to its parent in the same step: its result, or its failure as its
+        `on_failure` says. A job that completes while children are pending does not: it waits for
+        them and runs again. One whose child failed with it, while it ran, fails instead.
+        """
 
     async def exchange(
         self,
@@ -287,11 +371,15 @@ class Store(Protocol):
         """End an unstarted job as cancelled, or ask its worker to stop it. Finished: WrongState.
 
         A running job that was asked to stop completes or fails by its own verdict; it never runs
-        again: a retry, a release or a rescue ends it as cancelled.
+        again: a retry, a release or a rescue ends it as cancelled. The children of one that waits for
+        them go on.
         """
 
     async def retry(self, ref: JobRef) -> None:
-        """Put a finished job back to run with fresh attempts; noted in its log. Else WrongState."""
+        """Put a finished job back to run with fresh attempts; noted in its log. Else WrongState.
+
+        It is pending again for its parent; and it waits first if it has pending children itself.
+        """
 
     async def retry_all(self, queue: str, state: State, *, limit: int) -> int:
         """Retry up to that many of the queue's completed or failed jobs, oldest first."""
@@ -306,7 +394,11 @@ class Store(Protocol):
         """Give an unfinished job another priority, at the end of that line; a finished one is WrongState."""
 
     async def remove(self, ref: JobRef) -> None:
-        """Forget a job that is not active, and its id with it. Active: WrongState."""
+        """Forget a job that is not active, and its id with it; and all its children with theirs.
+
+        WrongState if it or one of those is active. A parent does not wait for a child that is removed,
+        in whatever way; a result that it has already stays. No other verb removes children with a job.
+        """
 
     async def update_data(self, ref: JobRef, data: bytes) -> None:
         """Replace the data; a running attempt keeps what it has."""
@@ -315,6 +407,44 @@ class Store(Protocol):
 
     async def add_log(self, ref: JobRef, lines: Sequence[str]) -> int:
         """Append to the job's log, dropping the oldest lines over its limit; the number kept."""
+
+    # ── durable steps ────────────────────────────────────────────────────────────────────
+
+    async def append_journal(
+        self, ref: JobRef, entries: Sequence[JournalEntry], *, epoch: int
+    ) -> Sequence[JournalEntry]:
+        """Record these steps of a running job, all or none; each as it stands afterwards.
+
+        What is done stays as it is: an entry for its place changes nothing and gets what is there, so
+        a lost answer is asked for again. What is open or failed gives way. LeaseLost unless the
+        job is active in this very activation. The journal goes when its job is forgotten, not before.
+        """
+
+    async def read_journal(self, ref: JobRef, *, start: int = 0, limit: int = 1_000) -> JournalPage:
+        """The recorded steps from a place on, of that many places at most. JobMissing."""
+
+    async def receive(self, ref: JobRef, entry: JournalEntry, *, epoch: int) -> JournalEntry | None:
+        """Take the oldest signal named as the entry is out of the mailbox and into the journal, in one step.
+
+        Its payload becomes the entry's value. The entry as it stands; None if there is no such
+        signal. A place that is done keeps what it has, and no signal is taken. LeaseLost as above.
+        """
+
+    async def fork_journal(self, ref: JobRef, at: int, to: JobRef) -> int:
+        """Copy what was recorded before a place to another job, whose journal is empty; how many entries.
+
+        WrongState if the other is active, finished, or has a journal.
+        """
+
+    async def forget_journal(self, ref: JobRef) -> None:
+        """Drop the journal and the mailbox of a job that is not active. Active: WrongState."""
+
+    async def signal(self, ref: JobRef, name: str, payload: bytes, *, request: str) -> Delivery:
+        """Put a signal into the job's mailbox; if the job is parked and waits for it, it is runnable at once.
+
+        Each is received once, in the order in which they came. JobMissing; finished: WrongState;
+        MAX_SIGNALS wait already: MailboxFull.
+        """
 
     # ── steering a queue: all but `pause` refuse one that is not there (QueueMissing) ───────
 
@@ -354,6 +484,47 @@ class Store(Protocol):
     async def groups(self, queue: str, *, limit: int, cursor: str | None = None) -> GroupPage:
         """The groups that have jobs waiting or active, limits of their own, or a pause; by name."""
 
+    # ── schedules: a tick is a job whose id names its schedule and its time ───────────────
+
+    async def put_schedule(
+        self, schedule: Schedule, *, next_ms: int | None, seen_ms: int | None, count: int = 1, paused: bool = False
+    ) -> ScheduleOutcome:
+        """Make the schedule, or put this one in place of what was seen, with one tick pending: for `next_ms`.
+
+        `seen_ms` is its newest tick as it was seen, None if there was no such schedule. A tick that
+        is pending is removed first; one that runs goes on. None as the next: nothing is pending, since
+        the schedule is paused, or else has ended. `count` is the number of that tick, for the limit.
+        """
+
+    async def start_tick(self, lease: Lease) -> TickStart:
+        """Tell the claimant of a tick how its schedule stands, and whether it may run.
+
+        Where ticks must not overlap, the first to ask runs; the others learn which one does, and are
+        counted as skipped. A lost lease learns nothing.
+        """
+
+    async def advance_schedule(self, queue: str, schedule_id: str, *, tick_ms: int, next_ms: int | None) -> bool:
+        """Add the tick after the one for `tick_ms`, or with None let the schedule end; whether that was done.
+
+        Only if that is its newest tick, is no longer pending, and the schedule is not paused: however
+        often and by whomever this is asked, each tick is added once.
+        """
+
+    async def remove_schedule(self, queue: str, schedule_id: str) -> None:
+        """Forget the schedule and its pending tick; one that runs goes on. Else ScheduleMissing."""
+
+    async def schedule(self, queue: str, schedule_id: str) -> ScheduleRecord:
+        """The schedule, or ScheduleMissing."""
+
+    async def schedules(self, queue: str) -> Sequence[ScheduleRecord]:
+        """All schedules of the queue, by id; none for a queue that is not there."""
+
+    async def idle_schedules(self, queues: Sequence[str]) -> Sequence[ScheduleRecord]:
+        """Those whose newest tick is due and no longer pending, and that are neither paused nor ended: advance them.
+
+        Some at a time, if there are many. Who claimed such a tick died before adding the next, or is about to.
+        """
+
     # ── looking ──────────────────────────────────────────────────────────────────────────
 
     async def job(self, ref: JobRef) -> JobRecord:
@@ -369,6 +540,12 @@ class Store(Protocol):
         """
 
     async def logs(self, ref: JobRef, *, start: int = 0, limit: int = 1_000) -> LogPage: ...
+
+    async def children(self, ref: JobRef, *, limit: int = 1_000, cursor: str | None = None) -> ChildPage:
+        """The job's children and what became of each, also of those that are gone; in no special order.
+
+        A page may have some more than asked. A child that ends between two pages may be told twice.
+        """
 
     async def counts(self, queue: str) -> Counts:
         """How many jobs are in each state; QueueMissing if there never was such a queue."""

@@ -1,7 +1,10 @@
-"""A context for calling a job type directly, as in a unit test: no store, no worker."""
+"""A context for calling a job type directly, as in a unit test: no store, no worker.
+
+Durable steps are recorded in memory. A sleep takes no time; a signal is there if the test gave it.
+"""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bullpen.job.options import JobOptions
@@ -9,15 +12,26 @@ from bullpen.job.record import JobRecord, JobRef
 from bullpen.job.spec import NewJob
 from bullpen.job.state import State
 from bullpen.queue.payload import to_bytes
+from bullpen.stores.base import ChildState
+from bullpen.testing.steps import DirectSteps
 from bullpen.worker.context import Context
+from bullpen.worker.family import ChildOutcome
 
 
 class RecordingContext(Context):
     """A context that keeps what the handler says, for the test to look at."""
 
-    def __init__(self, job: JobRecord, data: Any) -> None:
+    def __init__(
+        self,
+        job: JobRecord,
+        data: Any,
+        signals: Mapping[str, Any] | None = None,
+        children: Sequence[ChildOutcome] = (),
+    ) -> None:
         self._words = _Words()
-        super().__init__(job, data, self._words)
+        self._direct = DirectSteps(job, signals or {})
+        self._kin = _Kin(children)
+        super().__init__(job, data, self._words, self._direct, self._kin)
 
     @property
     def logs(self) -> list[str]:
@@ -30,9 +44,19 @@ class RecordingContext(Context):
         return self._words.progress_values
 
     @property
+    def sent_signals(self) -> list[tuple[JobRef, str, Any]]:
+        """The signals that the handler sent, each with its payload."""
+        return self._direct.sent
+
+    @property
     def follow_ups(self) -> list[NewJob]:
         """The jobs that would be added with its completion."""
         return self._words.follow_ups
+
+    @property
+    def added_children(self) -> list[NewJob]:
+        """The jobs that it added as children."""
+        return self._kin.added
 
 
 def test_context(
@@ -47,10 +71,13 @@ def test_context(
     headers: Mapping[str, str] | None = None,
     epoch: int = 1,
     cancel_reason: str | None = None,
+    signals: Mapping[str, Any] | None = None,
+    children: Sequence[ChildOutcome] = (),
 ) -> RecordingContext:
     """A context to hand to a job type: `await welcome(test_context(attempt=2), user_id=42)`.
 
-    `cancel_reason` lets the handler see that its job is to stop.
+    `cancel_reason` lets the handler see that its job is to stop; `children` are those that it finds. `signals`
+    are those that it can wait for, by name, each with its payload: `test_context(signals={"approved": {"by": "ada"}})`.
     """
     if attempt < 1:
         raise ValueError(f"attempt: 1 for the first try, not {attempt}")
@@ -69,7 +96,7 @@ def test_context(
         started_ms=now_ms,
         worker="test",
     )
-    context = RecordingContext(job, payload)
+    context = RecordingContext(job, payload, signals, children)
     if cancel_reason is not None:
         context.mark_cancelled(cancel_reason)
     return context
@@ -96,3 +123,20 @@ class _Words:
 
     def then(self, job: NewJob) -> None:
         self.follow_ups.append(job)
+
+
+class _Kin:
+    """A family without a store: what is added is pending for ever."""
+
+    def __init__(self, children: Sequence[ChildOutcome]) -> None:
+        self.added: list[NewJob] = []
+        self._known = list(children)
+
+    async def children(self) -> list[ChildOutcome]:
+        return list(self._known)
+
+    async def add(self, jobs: Sequence[NewJob]) -> list[JobRef]:
+        refs = [JobRef(job.queue, job.id or f"child-{len(self.added) + n}") for n, job in enumerate(jobs, 1)]
+        self.added += jobs
+        self._known += [ChildOutcome(ref, ChildState.PENDING) for ref in refs]
+        return refs

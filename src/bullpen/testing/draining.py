@@ -39,7 +39,7 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     attempt: int
     verdict: Verdict
-    """Completed, Retry, Failed, Cancelled, Postponed or Released."""
+    """Completed, Retry, Failed, Cancelled, Postponed, Parked or Released."""
     result: Any = None
     """If it completed: what the handler returned, as its type hint says."""
     failure: Failure | None = None
@@ -102,7 +102,8 @@ async def run_until_empty(
 
     Queues take turns, one job each. Delayed jobs and retries with a backoff stay where they are,
     unless there is a `clock`, which is moved to each due time, or `include_delayed`, which runs
-    them at once in the order of their due times. `at_once` jobs of a queue run together: for batch
+    them at once in the order of their due times. Jobs that sleep are woken by a clock only, those
+    that wait for a signal by the signal. `at_once` jobs of a queue run together: for batch
     handlers. A failed job is in the report and raises nothing: see `Drained.check`.
 
     Raises AssertionError after `limit` runs, since jobs that add each other would run for ever;
@@ -129,7 +130,7 @@ class _Drain:
         self._at_once = at_once
         self._limit = limit
         self._registry = Registry(pen.handlers(queues))
-        self._executor = Executor(pen.store, self._registry, options, pen.store.clock)
+        self._executor = Executor(pen.store, self._registry, options, pen.store.clock, in_place_ms=0)
         self._codec = options.codec
         self._due_ms: dict[str, int] = {}
         self._name = f"drain-{secrets.token_hex(6)}"
@@ -250,8 +251,20 @@ class _Drain:
         found: list[JobRecord] = []
         for queue in self._registry.queues:
             if (await self._counts(queue)).delayed:
-                found += (await self._store.jobs(queue, State.DELAYED, limit=1)).jobs
+                found += await self._first_delayed(queue)
         return min(found, key=lambda job: (job.run_at_ms or 0, job.ref), default=None)
+
+    async def _first_delayed(self, queue: str) -> list[JobRecord]:
+        """One that is not parked: such a one would only park again."""
+        cursor = None
+        while True:
+            page = await self._store.jobs(queue, State.DELAYED, limit=100, cursor=cursor)
+            for job in page.jobs:
+                if job.parked is None:
+                    return [job]
+            cursor = page.next_cursor
+            if cursor is None:
+                return []
 
     async def _counts(self, queue: str) -> Counts:
         try:

@@ -153,8 +153,11 @@ class Exchanger:
             if outcome == SettleOutcome.LEASE_LOST:
                 # Its new holder answers for it; what our handler did was in vain.
                 logger.warning("job %s was lost to another worker; its outcome is dropped", settlement.lease.ref)
-            else:
-                self.settled += 1
+                continue
+            if outcome == SettleOutcome.PENDING_CHILDREN:
+                ref = settlement.lease.ref
+                logger.warning("job %s has children that are not done: it waits for them and runs again", ref)
+            self.settled += 1
 
     def _take_in(self, wants: Wants, answer: Exchanged) -> None:
         got = dict.fromkeys(wants.queues, 0)

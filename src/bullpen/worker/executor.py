@@ -10,18 +10,23 @@ from typing import Any, assert_never
 from bullpen.clock import Clock
 from bullpen.errors import BullpenError, TenantRefused
 from bullpen.job.options import to_ms
-from bullpen.job.record import ClaimedJob, CrashKind
-from bullpen.job.verdicts import Cancelled, Completed, Failed, Postponed, Released, Verdict
+from bullpen.job.record import ClaimedJob, CrashKind, JobRecord
+from bullpen.job.verdicts import Cancelled, Completed, Failed, Parked, Postponed, Released, Verdict
+from bullpen.journal.suspension import Suspension, found_in, merged
 from bullpen.queue.payload import from_bytes, to_bytes
+from bullpen.settings import may_advance_schedules
 from bullpen.stores.base import Store
 from bullpen.worker.context import Context
-from bullpen.worker.handlers import Mode, Registry
+from bullpen.worker.durable import IN_PLACE_MS, JobSteps
+from bullpen.worker.family import Leave, StoreFamily
+from bullpen.worker.handlers import Handler, Mode, Registry
 from bullpen.worker.judging import timed_out, verdict_on_error, verdict_on_failure
 from bullpen.worker.options import VerifyTenant, WorkerOptions
 from bullpen.worker.processes import ProcessCrash, Processes
 from bullpen.worker.reporting import StoreReporter
 from bullpen.worker.running import Run, Stop, StopCause
 from bullpen.worker.threads import Threads
+from bullpen.worker.ticking import HeldBack, Ticker
 
 logger = logging.getLogger("bullpen.worker")
 
@@ -31,14 +36,18 @@ OnVerdict = Callable[[Run, Verdict | None], None]
 class Executor:
     """Runs claimed jobs and says what became of each; None where another answers for it."""
 
-    def __init__(self, store: Store, registry: Registry, options: WorkerOptions, clock: Clock) -> None:
+    def __init__(
+        self, store: Store, registry: Registry, options: WorkerOptions, clock: Clock, *, in_place_ms: int = IN_PLACE_MS
+    ) -> None:
         self._store = store
         self._registry = registry
         self._options = options
         self._clock = clock
+        self._in_place_ms = in_place_ms
         self._usual_timeout_ms = to_ms("timeout", options.timeout)
         self._threads = Threads()
         self._processes = Processes()
+        self._ticker = Ticker(store, may_advance=may_advance_schedules())
 
     def prepare(self, claimed: ClaimedJob) -> Run | Verdict:
         """A run of the job, or the verdict on a job that cannot run here."""
@@ -48,17 +57,23 @@ class Executor:
         handler = self._registry.find(job.queue, job.name)
         if handler is None:
             note = f"no handler for {job.name!r} on this worker"
-            return Postponed(to_ms("unhandled_delay", self._options.unhandled_delay), note)
+            return Postponed(self._options.unhandled_delay_ms, note)
         try:
             data = from_bytes(job.data, what="data", codec=self._options.codec)
         except BullpenError as error:
             return verdict_on_error(error, job, self._options)
         reporter = StoreReporter(self._store, job.ref, asyncio.get_running_loop())
-        context = Context(job, data, reporter)
+        family = StoreFamily(self._store, claimed.lease, job, self._options.codec)
+        context = Context(job, data, reporter, self._steps_of(job, handler), family)
         if handler.on_progress is not None:
             reporter.on_progress = functools.partial(handler.on_progress, context)
         timeout_ms = job.spec.timeout_ms or self._usual_timeout_ms
         return Run(claimed, handler, context, timeout_ms, self._clock.mono_ms())
+
+    def _steps_of(self, job: JobRecord, handler: Handler) -> JobSteps | None:
+        if handler.mode == Mode.PROCESS:
+            return None
+        return JobSteps(self._store, job, self._options, self._clock, in_place_ms=self._in_place_ms)
 
     async def perform(self, run: Run, report: OnVerdict) -> None:
         """Run the handler to its end, and report the verdict. Never raises for what the handler does."""
@@ -68,9 +83,11 @@ class Executor:
     async def _attempt(self, run: Run) -> Verdict | None:
         reporter = _reporter(run)
         try:
+            if run.job.tick is not None:
+                await self._ticker.begin(run.claimed)
             value = await self._call(run)
             run.has_ended = True
-            verdict: Verdict | None = self._completed(value, reporter)
+            verdict: Verdict | None = _parked_at_end(run) or self._completed(value, reporter)
         except asyncio.CancelledError as error:
             if run.stop is not None:
                 verdict = self._stopped(run, run.stop)
@@ -78,9 +95,19 @@ class Executor:
                 raise  # not the job is cancelled, but the worker around it
             else:
                 verdict = self._raised(run, error)  # the handler's own, from something that it cancelled
+        except HeldBack as held:
+            run.context.log(held.why)
+            await reporter.flush()
+            return held.verdict
+        except Suspension as suspension:
+            verdict = suspension.verdict
+        except BaseExceptionGroup as group:
+            verdict = self._group_raised(run, group)
         except ProcessCrash as crash:
             run.context.log(str(crash))
             verdict = Released(crash.kind, self._options.limits)
+        except Leave as leave:
+            verdict = leave.verdict
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a handler raises is its verdict
             verdict = self._raised(run, error)
         run.has_ended = True
@@ -109,6 +136,7 @@ class Executor:
             case Mode.ASYNC:
                 return await handler.function(run.context)
             case Mode.THREAD:
+                run.context.mark_in_thread(asyncio.get_running_loop())
                 return await self._threads.run(lambda: handler.function(run.context))
             case Mode.PROCESS:
                 return await self._processes.run(run)
@@ -127,6 +155,17 @@ class Executor:
             return self._stopped(run, run.stop)
         return verdict_on_error(error, run.job, self._options)
 
+    def _group_raised(self, run: Run, group: BaseExceptionGroup[BaseException]) -> Verdict | None:
+        """Tasks of the handler may be suspended together; a failure among them counts first."""
+        _, rest = group.split(Suspension)
+        if isinstance(rest, Exception):
+            return self._raised(run, rest)
+        if rest is not None:
+            raise group
+        verdicts = [suspension.verdict for suspension in found_in(group)]
+        parked = [verdict for verdict in verdicts if verdict is not None]
+        return merged(parked) if len(parked) == len(verdicts) else None
+
     def _stopped(self, run: Run, stop: Stop) -> Verdict | None:
         match stop.cause:
             case StopCause.CANCELLED:
@@ -143,6 +182,11 @@ class Executor:
     async def close(self) -> None:
         self._threads.close()
         await self._processes.close()
+
+
+def _parked_at_end(run: Run) -> Parked | None:
+    steps = run.context._steps  # noqa: SLF001 - made in `prepare`
+    return None if steps is None else steps.verdict_at_end()
 
 
 def _is_being_cancelled() -> bool:

@@ -16,7 +16,9 @@ from bullpen.job.options import to_ms
 from bullpen.job.record import JobRecord, JobRef
 from bullpen.job.verdicts import Failed, Released, Settlement
 from bullpen.scheduling.pauses import Pauses
+from bullpen.settings import may_advance_schedules
 from bullpen.stores.base import Renewal, Store, WorkerInfo
+from bullpen.upkeep.advancer import keep_advancing
 from bullpen.upkeep.rescuer import keep_rescuing
 from bullpen.worker.judging import timed_out, verdict_on_failure
 from bullpen.worker.memory import resident_mb
@@ -133,7 +135,9 @@ class LeaseKeeper:
     def _chores(self) -> list[Coroutine[object, object, None]]:
         dead_show = self._store.facts.detects_dead_processes
         rescue_ms = min(1_000, self._options.lease_ms // 2) if dead_show else self._options.lease_ms // 2
+        advancing = [keep_advancing(self._store, self._queues)] if may_advance_schedules() else []
         return [
+            *advancing,
             self._renew(),
             self._bring_notices(),
             self._beat(),

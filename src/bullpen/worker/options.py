@@ -5,6 +5,7 @@ import os
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from bullpen.errors import BadOption
 from bullpen.job.limits import Rate
@@ -12,11 +13,13 @@ from bullpen.job.options import Duration, check_rate, to_ms
 from bullpen.job.record import CrashLimits
 from bullpen.queue.payload import MAX_PAYLOAD_BYTES, Codec
 from bullpen.scheduling.backoff import CustomBackoff
-from bullpen.worker.context import Context
+
+if TYPE_CHECKING:
+    from bullpen.worker.context import Context  # which needs these options itself
 
 DEFAULT_CONCURRENCY = 5
 
-VerifyTenant = Callable[[Context], bool | Awaitable[bool]]
+VerifyTenant = Callable[["Context"], bool | Awaitable[bool]]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +67,7 @@ class WorkerOptions:
     retry_policy: RetryPolicy = RetryPolicy()
     """Which errors are worth another attempt."""
     unhandled_delay: Duration = 60
-    """How long a job that no handler is named for stays parked before it is offered again."""
+    """How long a job that no handler is named for, or whose program does not fit its journal, is set aside."""
     max_jobs: int | None = None
     """Recycle: after that many jobs the process drains and is replaced."""
     max_memory_mb: int | None = None
@@ -73,6 +76,10 @@ class WorkerOptions:
     """A handler that holds the event loop for longer is named in its job's log."""
     max_result_bytes: int = MAX_PAYLOAD_BYTES
     """A larger result fails its job: results are for small answers."""
+    max_journal_entries: int = 10_000
+    """How many durable steps a job may record; one more is JournalFull."""
+    max_journal_bytes: int = 16_777_216
+    """How much they may take together. One step's result is limited as a job's is."""
     codec: Codec | None = None
     """For data and results, as given to the queue."""
 
@@ -91,7 +98,7 @@ class WorkerOptions:
             raise BadOption("weights: are for shared slots; say how many with shared=…")
         for queue, weight in (self.weights or {}).items():
             _positive(f"weights[{queue!r}]", weight)
-        for field in ("max_jobs", "max_memory_mb", "shared"):
+        for field in ("max_jobs", "max_memory_mb", "max_journal_entries", "max_journal_bytes", "shared"):
             if getattr(self, field) is not None:
                 _positive(field, getattr(self, field))
         if isinstance(self.max_stalled, bool) or not isinstance(self.max_stalled, int) or self.max_stalled < 0:
@@ -100,6 +107,10 @@ class WorkerOptions:
     @property
     def lease_ms(self) -> int:
         return to_ms("lease", self.lease)
+
+    @property
+    def unhandled_delay_ms(self) -> int:
+        return to_ms("unhandled_delay", self.unhandled_delay)
 
     @property
     def limits(self) -> CrashLimits:

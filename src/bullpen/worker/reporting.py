@@ -63,8 +63,10 @@ class StoreReporter:
             self._loop.call_soon_threadsafe(self._loop.call_later, _SEND_AFTER_S, self._start_sending)
 
     def _start_sending(self) -> None:
-        # Owned by this reporter: `flush` awaits it before the job is settled.
-        self._sending = self._loop.create_task(self._send())
+        # A flush came first, and may have been the job's end: then nobody is left to await us.
+        if self._due:
+            # Owned by this reporter: `flush` awaits it before the job is settled.
+            self._sending = self._loop.create_task(self._send())
 
     async def _send(self) -> None:
         self._due = False

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from bullpen import FROM_START, NewJob, Queue, SqliteStore, State, StoreCorrupt, StoreUnavailable, keep
-from bullpen.job.verdicts import Completed, Settlement
+from bullpen import FROM_START, JournalEntry, NewJob, Queue, SqliteStore, State, StoreCorrupt, StoreUnavailable, keep
+from bullpen.job.verdicts import Completed, Parked, Settlement
+from bullpen.stores.base import Delivery
 from bullpen.stores.sqlite import schema
 from bullpen.stores.sqlite.connection import TurnLock
 from bullpen.stores.sqlite.transaction import News
@@ -53,6 +54,23 @@ async def test_an_empty_file_becomes_a_store(path: Path) -> None:
     assert _version(path) == schema.VERSION
 
 
+async def test_a_file_from_before_schedules_gets_them(path: Path) -> None:
+    """What it holds stays, and is worked on as before."""
+    await _add_one(path)
+    db = sqlite3.connect(path)
+    db.executescript("DROP TABLE schedule; PRAGMA user_version = 1;")
+    db.close()
+    store = SqliteStore(path)
+    await store.open()
+    queue = Queue(store, "work")
+    assert (await queue.counts()).waiting == 1
+    record = await queue.schedules.upsert("s", "sweep", every=60)
+    assert await queue.schedules.list() == [record]
+    await store.close()
+    assert _version(path) == schema.VERSION
+    check_file(path)
+
+
 async def test_a_database_without_tables_becomes_a_store(path: Path) -> None:
     """Version 0: a file that SQLite made and nobody used."""
     db = sqlite3.connect(path)
@@ -86,6 +104,31 @@ async def test_an_older_file_is_migrated_with_its_jobs(path: Path, monkeypatch: 
     queue = Queue(store, "work")
     await queue.add("two")
     assert [job.name for job in (await queue.jobs("waiting")).jobs] == ["one", "two"]
+    await store.close()
+    assert _version(path) == schema.VERSION
+    check_file(path)
+
+
+async def test_a_file_of_the_first_version_gets_journals(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its jobs stay, run, park and record steps; one that has none is forgotten as before."""
+    with monkeypatch.context() as older:
+        older.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:1])
+        older.setattr(schema, "VERSION", 1)
+        db = sqlite3.connect(path)
+        schema.migrate(db, str(path))
+        db.execute("INSERT INTO queue(id, name, waiting) VALUES(1, 'work', 1)")
+        db.execute("INSERT INTO job(key, queue, state, priority, position, added_ms) VALUES(1, 1, 0, 0, 1, 1)")
+        db.execute("INSERT INTO body VALUES(1, 'old', '{}', '{}')")
+        db.execute("UPDATE sequence SET next = 2")
+        db.commit()
+        db.close()
+    store = SqliteStore(path)
+    await store.open()
+    (claimed,) = (await store.claim({"work": 1}, worker="w", lease_ms=9_000, request="claim")).jobs
+    await store.append_journal(claimed.lease.ref, [JournalEntry(0, "charge")], epoch=1)
+    await store.settle([Settlement(claimed.lease, Parked(None, ("go",)))], request="park")
+    assert await store.signal(claimed.lease.ref, "go", b"1", request="go") == Delivery.WOKEN
+    await store.remove(claimed.lease.ref)
     await store.close()
     assert _version(path) == schema.VERSION
     check_file(path)

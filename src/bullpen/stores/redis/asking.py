@@ -12,9 +12,21 @@ import msgspec
 from bullpen.errors import BadData
 from bullpen.job.record import CrashKind, CrashLimits, Failure, FailureKind, JobRef, Lease
 from bullpen.job.spec import NewJob
-from bullpen.job.verdicts import Cancelled, Completed, Failed, Limited, Postponed, Released, Retry, Settlement
-from bullpen.stores.base import REQUEST_MEMORY_MS
-from bullpen.stores.redis.codec import encode_options
+from bullpen.job.trees import flatten
+from bullpen.job.verdicts import (
+    AwaitChildren,
+    Cancelled,
+    Completed,
+    Failed,
+    Limited,
+    Parked,
+    Postponed,
+    Released,
+    Retry,
+    Settlement,
+)
+from bullpen.stores.base import FOREVER_MS, REQUEST_MEMORY_MS
+from bullpen.stores.redis.codec import encode_options, flag_of
 from bullpen.stores.redis.keys import Keys
 
 Message = dict[str, Any]
@@ -62,6 +74,10 @@ class Batch:
             message["priority"] = spec.priority
         if job.id is not None:
             message["id"] = job.id
+        if job.children:
+            message["has_children"] = True
+        if spec.on_failure is not None:
+            message["policy"] = flag_of(spec.on_failure)
         if spec.lifo:
             message["lifo"] = True
         if spec.tenant is not None:
@@ -80,6 +96,15 @@ class Batch:
             }
         return message
 
+    def jobs(self, jobs: Sequence[NewJob]) -> list[Message]:
+        """These with all below them: each parent before its children, which name its place, from 1."""
+        if not any(job.children for job in jobs):
+            return [self.job(job) for job in jobs]
+        return [
+            self.job(node.job) if node.parent is None else self.job(node.job) | {"parent": node.parent + 1}
+            for node in flatten(jobs)
+        ]
+
     def lease(self, lease: Lease) -> Message:
         ref = lease.ref
         return {"queue": self.number(ref.queue), "id": ref.id, "token": lease.token, "epoch": lease.epoch}
@@ -92,7 +117,7 @@ class Batch:
             case Completed(result, then):
                 completed: Message = {"verdict": "completed", "result": as_text(result, settlement.lease.ref)}
                 if then:
-                    completed["followers"] = [self.job(job) for job in then]
+                    completed["followers"] = self.jobs(then)
                 return completed
             case Retry(failure, delay_ms):
                 return {"verdict": "retry", "failure": _failure(failure), "delay": delay_ms}
@@ -103,27 +128,46 @@ class Batch:
                 return {"verdict": "failed", "failure": _failure(Failure(message, FailureKind.CANCELLED))}
             case Postponed(delay_ms, note):
                 return {"verdict": "postponed", "delay": delay_ms, "note": storable(note)}
+            case Parked(until_ms, signals, note):
+                return {
+                    "verdict": "parked",
+                    "due": FOREVER_MS if until_ms is None else until_ms,
+                    "signals": signals,
+                    "parked": _encode_json(signals).decode(),
+                    "note": storable(note),
+                }
             case Released(crash, limits):
                 return {"verdict": "released", "crash": crash, "limits": limits}
             case Limited(delay_ms, group_only):
                 return {"verdict": "limited", "delay": delay_ms, "group_only": group_only}
+            case AwaitChildren():
+                return {"verdict": "await-children"}
             case unknown:
                 assert_never(unknown)
 
 
 def ask_add(keys: Keys, jobs: Sequence[NewJob], now_ms: int) -> bytes:
     batch = Batch(keys)
-    messages = [batch.job(job) for job in jobs]
+    messages = batch.jobs(jobs)
+    asked = _asked_add(batch, messages, now_ms)
+    return encode(asked if len(messages) == len(jobs) else asked | {"has_trees": True})
+
+
+def ask_add_children(keys: Keys, lease: Lease, jobs: Sequence[NewJob], now_ms: int) -> bytes:
+    batch = Batch(keys)
+    messages = batch.jobs(jobs)
+    return encode(_asked_add(batch, messages, now_ms) | {"lease": batch.lease(lease), "queues": batch.queues()})
+
+
+def _asked_add(batch: Batch, messages: list[Message], now_ms: int) -> Message:
     counts = Counter(message["queue"] for message in messages)
-    return encode(
-        {
-            "now": now_ms,
-            "memory_ms": REQUEST_MEMORY_MS,
-            "queues": batch.queues(),
-            "counts": [counts[number] for number in sorted(counts)],
-            "jobs": messages,
-        }
-    )
+    return {
+        "now": now_ms,
+        "memory_ms": REQUEST_MEMORY_MS,
+        "queues": batch.queues(),
+        "counts": [counts[number] for number in sorted(counts)],
+        "jobs": messages,
+    }
 
 
 def ask_exchange(

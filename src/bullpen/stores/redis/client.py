@@ -34,12 +34,18 @@ Words = str | bytes
 
 
 class Place(Protocol):
+    @property
+    def watch_every_s(self) -> float | None:
+        """How often to look whether the server is still there; None if it says so itself, by an error."""
+
     async def locate(self) -> Node | None:
         """Where the server is now; None is the socket of the address. Raises one of FAILURES."""
 
 
 class OnePlace:
     """It is where the address says."""
+
+    watch_every_s = None
 
     def __init__(self, address: Address) -> None:
         self._node = address.nodes[0] if address.nodes else None
@@ -87,6 +93,8 @@ class Client:
         self._looking = asyncio.Lock()
         self._farewells: set[asyncio.Task[None]] = set()
         """Links that are being closed; owned by this client until then."""
+        self._watch: asyncio.Task[None] | None = None
+        """Of the present link; owned by this client."""
 
     @property
     def node(self) -> Node | None:
@@ -126,6 +134,9 @@ class Client:
 
     async def close(self) -> None:
         link, self._link = self._link, None
+        if self._watch is not None:
+            self._watch.cancel()
+            await asyncio.wait([self._watch])
         if link is not None:
             with contextlib.suppress(*FAILURES):
                 await link.redis.aclose()
@@ -136,7 +147,26 @@ class Client:
             async with self._looking:  # one search for all who wait
                 if self._link is None:
                     self._link = Link(self._address, await self._place.locate())
+                    self._watch_over(self._link)
         return self._link
+
+    def _watch_over(self, link: Link) -> None:
+        if (every_s := self._place.watch_every_s) is None:
+            return
+        if self._watch is not None:
+            self._watch.cancel()
+        self._watch = asyncio.create_task(self._leave_when_replaced(link, every_s))
+
+    async def _leave_when_replaced(self, link: Link, every_s: float) -> None:
+        """A server that was replaced and lives takes our writes until it is told, and they are lost then."""
+        while self._link is link:
+            await asyncio.sleep(every_s)
+            try:
+                node = await self._place.locate()
+            except (*FAILURES, redis.exceptions.RedisError):
+                continue  # nobody is there to ask: the link is as good as it was
+            if self._link is link and node != link.node:
+                self._leave(link)
 
     def _follow(self, link: Link, moved: redis.exceptions.ResponseError) -> None:
         if self._link is not link:

@@ -19,6 +19,8 @@ from bullpen.stores.redis.client import FAILURES, asking
 class ClusterPlace:
     """Follows the slot of a key."""
 
+    watch_every_s = None
+
     def __init__(self, address: Address, key: str) -> None:
         self._address = address
         self._slot = redis.crc.key_slot(key.encode())

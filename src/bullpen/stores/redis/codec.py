@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from bullpen.job.spec import KEEP_ALL, Backoff, Dedup, JobSpec, Keep, NewJob
+from bullpen.job.spec import KEEP_ALL, Backoff, Dedup, JobSpec, Keep, NewJob, OnFailure
 
 FIELDS = {
     # The job's record:
@@ -32,7 +32,8 @@ FIELDS = {
     "finished": "finishedOn",
     "doomed": "defa",
     "scheduler": "rjk",
-    "parent": "parentKey",
+    "parent_key": "parentKey",
+    "parent": "parent",
     # The same, what BullMQ has no field for:
     "tenant": "bullpen:tenant",
     "group": "bullpen:group",
@@ -42,6 +43,23 @@ FIELDS = {
     "cancelling": "bullpen:cancelling",
     "entered": "bullpen:entered",
     "crash": "bullpen:crash:",
+    # A schedule, beside name, data and options, which are those of its jobs:
+    "schedule_cron": "pattern",
+    "schedule_every": "every",
+    "schedule_tz": "tz",
+    "schedule_start": "startDate",
+    "schedule_end": "endDate",
+    "schedule_limit": "limit",
+    "schedule_offset": "offset",
+    "schedule_ticks": "ic",
+    # The same, what BullMQ has no field for; its own upsert drops these:
+    "schedule_overlap": "bullpen:overlap",
+    "schedule_paused": "bullpen:paused",
+    "schedule_ended": "bullpen:ended",
+    "schedule_count": "bullpen:count",
+    "schedule_skipped": "bullpen:skipped",
+    "schedule_running": "bullpen:running",
+    "parked": "bullpen:parked",
     # The job that is kept for when another ends:
     "next_id": "jid",
     # What moves into the queue:
@@ -81,6 +99,22 @@ OPTIONS = {
     "keep_logs": "kl",
     "keep_stacks": "stackTraceLimit",
     "own": "bullpen",
+    # Of a tick:
+    "repeat": "repeat",
+    "repeat_count": "count",
+    "schedule": "repeatJobKey",
+    "tick_time": "prevMillis",
+    "added": "timestamp",
+    # What a child's failure means, in its options and beside its parent's name:
+    "fail_parent": "fpof",
+    "continue_parent": "cpof",
+    "ignore": "idof",
+    "remove": "rdof",
+    # The parent, and how it is named there and in the child's record:
+    "parent": "parent",
+    "parent_id": "id",
+    "parent_queue": "queue",
+    "parent_queue_key": "queueKey",
     # Under the option of ours:
     "timeout": "timeoutMs",
     "start_by": "startByMs",
@@ -115,12 +149,19 @@ def encode_options(job: NewJob) -> bytes:
         options[_O["keep_stacks"]] = spec.keep_stacks
     if spec.backoff.kind != "fixed" or spec.backoff.delay_ms:
         options[_O["backoff"]] = _encode_backoff(spec.backoff)
+    if spec.on_failure is not None:
+        options[flag_of(spec.on_failure)] = True
     if spec.dedup is not None:
         options[_O["dedup"]] = _encode_dedup(spec.dedup)
     given = {"id": job.id, "delay": spec.delay_ms, "priority": spec.priority, "lifo": spec.lifo}
     options |= {_O[word]: value for word, value in given.items() if value}
     options[_O["own"]] = _encode_own(spec)
     return _encode(options)
+
+
+def flag_of(policy: OnFailure) -> str:
+    """BullMQ's word for what a child's failure means to its parent."""
+    return _O[policy.replace("-", "_")]
 
 
 def _encode_own(spec: JobSpec) -> dict[str, Any]:
@@ -194,6 +235,7 @@ def decode_options(text: bytes) -> JobSpec:
         keep_failed=_decode_keep(options.get(_O["keep_failed"])),
         keep_logs=_whole(options.get(_O["keep_logs"]), _DEFAULT.keep_logs),
         keep_stacks=_whole(options.get(_O["keep_stacks"]), _DEFAULT.keep_stacks),
+        on_failure=next((policy for policy in OnFailure if options.get(flag_of(policy)) is True), None),
     )
 
 

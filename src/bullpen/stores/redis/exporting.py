@@ -11,6 +11,7 @@ from bullpen.job.state import FINISHED, State
 from bullpen.stores.moving import MemoryPage, RememberedId, SavedJob, Subject
 from bullpen.stores.redis import scripts
 from bullpen.stores.redis.codec import FIELDS, decode_options
+from bullpen.stores.redis.keys import Keys
 from bullpen.stores.redis.reading import due_ms, read_record
 from bullpen.stores.redis.site import MISSING, Site
 from bullpen.stores.redis.steering import expect_queue, queue_missing
@@ -32,14 +33,14 @@ async def export_jobs(site: Site, queue: str, state: State, limit: int) -> list[
         raise queue_missing(queue)
     now_ms = site.clock.now_ms()
     # An entry whose record is lost is no job.
-    return [_saved(JobRef(queue, entry[0].decode()), state, entry, now_ms) for entry in found if entry[2]]
+    return [_saved(JobRef(queue, entry[0].decode()), state, entry, now_ms, site.keys) for entry in found if entry[2]]
 
 
-def _saved(ref: JobRef, state: State, entry: Sequence[Any], now_ms: int) -> SavedJob:
+def _saved(ref: JobRef, state: State, entry: Sequence[Any], now_ms: int, keys: Keys) -> SavedJob:
     _, score, flat, lines, subject = entry
-    record = read_record(ref, state, due_ms(score) if state is State.DELAYED else None, flat)
+    record = read_record(ref, state, due_ms(score) if state is State.DELAYED else None, flat, keys)
     fields = dict(zip(flat[::2], flat[1::2], strict=True))
-    if state is State.WAITING_CHILDREN or _F["parent"] in fields:
+    if state is State.WAITING_CHILDREN or _F["parent_key"] in fields:
         raise MoveRefused(
             f"job {ref.id!r} of queue {ref.queue!r} is part of a flow, which cannot move: let it end first"
         )

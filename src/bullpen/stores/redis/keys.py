@@ -7,6 +7,8 @@ listed here cannot be used there.
 import re
 from collections.abc import Iterable
 
+from bullpen.job.record import JobRef
+
 LAYOUT = {
     "meta": "meta",
     "counter": "id",
@@ -37,6 +39,8 @@ LAYOUT = {
     "processed_children": ":processed",
     "failed_children": ":failed",
     "unsuccessful_children": ":unsuccessful",
+    # Of ours, between the prefix and a queue's name:
+    "own_of_queue": "::bullpen:queue:",
     # Of ours, after what a queue's own keys begin with:
     "remembered_ids": "ids",
     "start_by": "start-by",
@@ -56,6 +60,13 @@ LAYOUT = {
     "group_state": "group-state:",
     "group_line": "group-line:",
     "group_active": "group-active:",
+    "journal": "journal:",
+    "mailbox": "mailbox:",
+    "with_steps": "with-steps",
+    # After a place in a journal:
+    "value": ":value",
+    # Beside the places in a journal:
+    "places": "places",
     # Of ours, after what a worker's keys begin with and its name:
     "worker_queues": ":queues",
     "worker_stops": ":stops",
@@ -73,6 +84,7 @@ class Keys:
         self._prefix = prefix
         # BullMQ has no queue with an empty name: what stands there is passed over by its readers.
         self._own = f"{prefix}::bullpen"
+        self._own_of_queue = prefix + LAYOUT["own_of_queue"]
         self._meta = re.compile(re.escape(prefix) + ":([^:]+):" + LAYOUT["meta"])
 
     def base(self, queue: str) -> str:
@@ -82,9 +94,15 @@ class Keys:
     def queue_of(self, base: bytes) -> str:
         return base[len(self._prefix.encode()) + 1 : -1].decode()
 
+    def ref_of(self, job_key: bytes) -> JobRef | None:
+        """The job that has this key; None for one under another prefix."""
+        own, _, rest = job_key.decode().partition(f"{self._prefix}:")
+        queue, _, job_id = rest.partition(":")
+        return JobRef(queue, job_id) if not own and queue and job_id else None
+
     def own(self, queue: str) -> str:
         """What those keys of the queue begin with that BullMQ does not know."""
-        return f"{self._own}:queue:{queue}:"
+        return f"{self._own_of_queue}{queue}:"
 
     @property
     def canary(self) -> str:

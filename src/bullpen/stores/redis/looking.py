@@ -26,7 +26,7 @@ async def job(site: Site, ref: JobRef) -> JobRecord:
     if not found:
         raise job_missing(ref)
     state, run_at_ms, fields = found
-    return read_record(ref, State(state.decode()), run_at_ms if isinstance(run_at_ms, int) else None, fields)
+    return read_record(ref, State(state.decode()), run_at_ms if isinstance(run_at_ms, int) else None, fields, site.keys)
 
 
 async def jobs(site: Site, queue: str, state: State, limit: int, cursor: str | None, *, newest_first: bool) -> JobPage:
@@ -38,7 +38,9 @@ async def jobs(site: Site, queue: str, state: State, limit: int, cursor: str | N
         raise queue_missing(queue)
     page, more = found[:limit], len(found) > limit
     records = [
-        read_record(JobRef(queue, job_id.decode()), state, due_ms(score) if state is State.DELAYED else None, fields)
+        read_record(
+            JobRef(queue, job_id.decode()), state, due_ms(score) if state is State.DELAYED else None, fields, site.keys
+        )
         for job_id, score, _, fields in page
         # An entry whose record is lost is no job.
         if fields

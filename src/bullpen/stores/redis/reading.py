@@ -1,6 +1,7 @@
 """What the scripts answer, as records and events."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -8,8 +9,9 @@ import msgspec
 from bullpen.errors import GroupFull
 from bullpen.job.events import Event, EventKind
 from bullpen.job.record import ClaimedJob, CrashKind, Failure, FailureKind, JobRecord, JobRef, Lease
+from bullpen.job.spec import NewJob
 from bullpen.job.state import State
-from bullpen.stores.base import Added, AddOutcome, Claimed, Exchanged, SettleOutcome
+from bullpen.stores.base import FOREVER_MS, Added, AddOutcome, Claimed, Exchanged, SettleOutcome
 from bullpen.stores.redis.codec import FIELDS, decode_options
 from bullpen.stores.redis.keys import Keys
 
@@ -22,6 +24,8 @@ _CRASH = _F["crash"]
 _LEGACY_ATTEMPTS_MADE = b"attemptsMade"
 _STALLED = "job stalled more than allowable limit"
 """BullMQ's text, which it writes without saying of which kind the failure is."""
+_CHILD_FAILED = re.compile(r"child [^ :]+:[^ :]+:[^ ]+ failed")
+"""The same, with the child's key."""
 
 
 class FailureDetails(msgspec.Struct, frozen=True):
@@ -30,17 +34,32 @@ class FailureDetails(msgspec.Struct, frozen=True):
 
 
 _decode_details = msgspec.json.Decoder(FailureDetails).decode
-_decode_stacks = msgspec.json.Decoder(tuple[str, ...]).decode
+_decode_texts = msgspec.json.Decoder(tuple[str, ...]).decode
 
 
-def read_added(answer: Sequence[Any], keys: Keys) -> list[Added]:
+_LEFT_OUT = b"left-out"
+"""The script's word for what stands below a duplicate."""
+
+
+def read_added(answer: Sequence[Any], jobs: Sequence[NewJob], keys: Keys) -> list[Added]:
+    """The answers of the roots, each with those of its children."""
     if answer and answer[0] == b"full":
         _, base, group, waiting, most, more = answer
         raise GroupFull(
             f"group {group.decode()!r} of queue {keys.queue_of(base)!r} has {waiting} of {most} jobs waiting:"
             f" {more} more would be too many; nothing was added"
         )
-    return [Added(job_id.decode(), AddOutcome(outcome.decode())) for job_id, outcome in answer]
+    told = iter(answer)
+    return [_read_added(job, told) for job in jobs]
+
+
+def _read_added(job: NewJob, told: Iterator[Sequence[bytes]]) -> Added:
+    job_id, outcome = next(told)
+    children = tuple(_read_added(child, told) for child in job.children)
+    if outcome == _LEFT_OUT:
+        return Added("", AddOutcome.DUPLICATE)
+    word = AddOutcome(outcome.decode())
+    return Added(job_id.decode(), word, children if word == AddOutcome.ADDED else ())
 
 
 def read_exchanged(answer: Sequence[Any], keys: Keys) -> Exchanged:
@@ -51,10 +70,12 @@ def read_exchanged(answer: Sequence[Any], keys: Keys) -> Exchanged:
         tuple(SettleOutcome(word.decode()) for word in settled),
         Claimed(
             tuple(
-                _read_claimed(JobRef(keys.queue_of(base), job_id.decode()), token.decode(), epoch, [*fields, *written])
+                _read_claimed(
+                    JobRef(keys.queue_of(base), job_id.decode()), token.decode(), epoch, [*fields, *written], keys
+                )
                 for base, job_id, token, epoch, fields in claimed
             ),
-            due_ms if isinstance(due_ms, int) else None,
+            before_forever(due_ms if isinstance(due_ms, int) else None),
         ),
         read_refs(failed, keys),
     )
@@ -69,17 +90,21 @@ def due_ms(score: bytes) -> int:
     return int(float(score)) // _DELAY_STEP
 
 
-def _read_claimed(ref: JobRef, token: str, epoch: int, fields: Sequence[bytes]) -> ClaimedJob:
-    return ClaimedJob(
-        Lease(ref, token, epoch), read_record(ref, State.ACTIVE, None, [*fields, _F["epoch"], b"%d" % epoch])
-    )
+def before_forever(run_at_ms: int | None) -> int | None:
+    """As it is told: what only a signal wakes has no due time."""
+    return None if run_at_ms is None or run_at_ms >= FOREVER_MS else run_at_ms
 
 
-def read_record(ref: JobRef, state: State, run_at_ms: int | None, flat: Sequence[bytes]) -> JobRecord:
+def _read_claimed(ref: JobRef, token: str, epoch: int, fields: Sequence[bytes], keys: Keys) -> ClaimedJob:
+    known = [*fields, _F["epoch"], b"%d" % epoch]
+    return ClaimedJob(Lease(ref, token, epoch), read_record(ref, State.ACTIVE, None, known, keys))
+
+
+def read_record(ref: JobRef, state: State, run_at_ms: int | None, flat: Sequence[bytes], keys: Keys) -> JobRecord:
     """A job from its stored fields, of which the later ones count."""
     fields = dict(zip(flat[::2], flat[1::2], strict=True))
     get = fields.get
-    doomed = get(_F["doomed"])
+    doomed, parent = get(_F["doomed"]), get(_F["parent_key"])
     cancelling = get(_F["cancelling"])
     attempts_made = _int(get(_F["attempts_made"]) or get(_LEGACY_ATTEMPTS_MADE)) or 0
     note = get(_F["note"]) if state is State.DELAYED else None
@@ -94,7 +119,7 @@ def read_record(ref: JobRef, state: State, run_at_ms: int | None, flat: Sequence
         epoch=_int(get(_F["epoch"])) or 0,
         crashes=_crashes(fields),
         added_ms=_int(get(_F["added"])) or 0,
-        run_at_ms=run_at_ms,
+        run_at_ms=before_forever(run_at_ms),
         started_ms=_int(get(_F["started"])),
         finished_ms=_int(get(_F["finished"])),
         progress=get(_F["progress"]),
@@ -104,7 +129,9 @@ def read_record(ref: JobRef, state: State, run_at_ms: int | None, flat: Sequence
         worker=_text(get(_F["worker"])),
         cancelling=None if cancelling is None else cancelling.decode(),
         note=_text(note),
+        parked=_parked(get(_F["parked"])) if state is State.DELAYED else None,
         doomed=None if doomed is None else _doom(doomed.decode()),
+        parent=None if parent is None else keys.ref_of(parent),
     )
 
 
@@ -121,13 +148,24 @@ def _stacks(stored: bytes | None) -> tuple[str, ...]:
     if not stored:
         return ()
     try:
-        return _decode_stacks(stored)
+        return _decode_texts(stored)
     except msgspec.DecodeError:
         return ()
 
 
+def _parked(stored: bytes | None) -> tuple[str, ...] | None:
+    return None if stored is None else _decode_texts(stored)
+
+
 def _doom(reason: str) -> Failure:
-    return Failure(reason, FailureKind.STALLED if reason == _STALLED else FailureKind.UNRECOVERABLE)
+    return Failure(reason, _kind_of(reason) or FailureKind.UNRECOVERABLE)
+
+
+def _kind_of(reason: str) -> FailureKind | None:
+    """What BullMQ's own texts say, which come without our details."""
+    if reason == _STALLED:
+        return FailureKind.STALLED
+    return FailureKind.CHILD_FAILED if _CHILD_FAILED.fullmatch(reason) else None
 
 
 def _failure(fields: Fields, attempts_made: int) -> Failure | None:
@@ -138,7 +176,7 @@ def _failure(fields: Fields, attempts_made: int) -> Failure | None:
     # The details are ours; after a later attempt that failed elsewhere they tell of another failure.
     told_at, _, details = fields.get(_F["failure"], b"").partition(b" ")
     if _int(told_at) != attempts_made:
-        return Failure(message, FailureKind.STALLED if message == _STALLED else FailureKind.ERROR)
+        return Failure(message, _kind_of(message) or FailureKind.ERROR)
     return read_failure(message, details)
 
 
@@ -181,7 +219,7 @@ def read_event(entry_id: bytes, flat: Sequence[bytes], cursor: str) -> Event | N
         tenant=_text(fields.get(b"tenant")),
         prev=_STATE_OF_KEY.get(prev, prev) if prev else None,
         name=_text(fields.get(b"name")),
-        run_at_ms=_int(fields.get(b"delay")),
+        run_at_ms=before_forever(_int(fields.get(b"delay"))),
         value=fields.get(b"returnvalue", fields.get(b"data")),
         failure=None if reason is None else read_failure(_text(reason) or "", fields.get(b"failure")),
         other_job_id=_text(fields.get(b"deduplicatedJobId")),

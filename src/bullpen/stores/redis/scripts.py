@@ -36,14 +36,16 @@ def _stored_name(match: re.Match[str]) -> str:
 
 _GROUPS = ("queue", "groups")
 _LINE = (*_GROUPS, "line")
-_ADDING = (*_LINE, "jobs", "insert")
+_KEEPING = (*_LINE, "family", "jobs")
+_ADDING = (*_KEEPING, "kinship", "insert", "trees")
 _ENDING = (*_ADDING, "lease", "finish")
 _RELEASING = (*_ENDING, "release")
 _REMOVING = (*_ENDING, "place", "remove")
 
 # Producing and working. All but `add` run on a full server too: it must be able to drain.
 ADD = Script("add", parts=("memory", *_ADDING, "sizes"))
-EXCHANGE = Script("exchange", parts=("memory", *_RELEASING, "settle", "take"), flags="allow-oom")
+ADD_CHILDREN = Script("add_children", parts=("memory", *_ADDING, "sizes", "lease"))
+EXCHANGE = Script("exchange", parts=("memory", *_RELEASING, "steps", "settle", "take"), flags="allow-oom")
 RENEW = Script("renew", parts=("queue", "lease"), flags="allow-oom")
 ABANDON = Script("abandon", parts=("memory", *_RELEASING), flags="allow-oom")
 RUNNABLE = Script("runnable", parts=("queue",), flags="allow-oom")
@@ -54,8 +56,8 @@ WORKERS = Script("workers", flags="no-writes")
 
 # Steering.
 CANCEL = Script("cancel", parts=(*_ENDING, "place"), flags="allow-oom")
-RETRY = Script("retry", parts=(*_LINE, "jobs", "place", "revive"), flags="allow-oom")
-RETRY_ALL = Script("retry_all", parts=(*_LINE, "jobs", "revive"), flags="allow-oom")
+RETRY = Script("retry", parts=(*_KEEPING, "place", "revive"), flags="allow-oom")
+RETRY_ALL = Script("retry_all", parts=(*_KEEPING, "revive"), flags="allow-oom")
 PROMOTE = Script("promote", parts=(*_LINE, "place"), flags="allow-oom")
 CHANGE_DELAY = Script("change_delay", parts=(*_LINE, "place"), flags="allow-oom")
 CHANGE_PRIORITY = Script("change_priority", parts=(*_LINE, "place"), flags="allow-oom")
@@ -66,7 +68,7 @@ PAUSE = Script("pause", parts=("queue", "moving_lists"), flags="allow-oom")
 RESUME = Script("resume", parts=("queue", "moving_lists"), flags="allow-oom")
 DRAIN = Script("drain", parts=_REMOVING, flags="allow-oom")
 CLEAN = Script("clean", parts=(*_REMOVING, "listing"), flags="allow-oom")
-OBLITERATE = Script("obliterate", parts=("queue", "jobs"), flags="allow-oom")
+OBLITERATE = Script("obliterate", parts=_KEEPING, flags="allow-oom")
 FORGET_SUBJECTS = Script("forget_subjects", flags="allow-oom")
 
 # Limits and groups.
@@ -83,8 +85,22 @@ EXPORT_SUBJECTS = Script("export_subjects", flags="no-writes")
 DEPART = Script("depart", parts=_REMOVING, flags="allow-oom")
 BEGIN_MOVE = Script("begin_move", parts=("queue",))
 RESTORE = Script("restore", parts=_ADDING)
+# Schedules.
+PUT_SCHEDULE = Script("put_schedule", parts=(*_REMOVING, "schedule"))
+ADVANCE_SCHEDULE = Script("advance_schedule", parts=(*_ADDING, "schedule"), flags="allow-oom")
+START_TICK = Script("start_tick", parts=("queue", "lease", "schedule"), flags="allow-oom")
+REMOVE_SCHEDULE = Script("remove_schedule", parts=(*_REMOVING, "schedule"), flags="allow-oom")
+SCHEDULES = Script("schedules", parts=("queue", "schedule"), flags="no-writes")
+IDLE_SCHEDULES = Script("idle_schedules", parts=("queue", "schedule"), flags="no-writes")
+# Durable steps. A running job may record on a full server too: it must be able to end.
+APPEND_JOURNAL = Script("append_journal", parts=("queue", "steps"), flags="allow-oom")
+READ_JOURNAL = Script("read_journal", parts=("queue",), flags="no-writes")
+FORK_JOURNAL = Script("fork_journal", parts=(*_GROUPS, "place", "steps"))
+FORGET_JOURNAL = Script("forget_journal", parts=(*_GROUPS, "jobs", "place"), flags="allow-oom")
+SIGNAL = Script("signal", parts=("memory", *_LINE, "place", "steps"))
 
 # Looking.
+CHILDREN = Script("children", flags="no-writes")
 COUNTS = Script("counts", parts=_GROUPS, flags="no-writes")
 JOB = Script("job", parts=(*_GROUPS, "place"), flags="no-writes")
 JOBS = Script("jobs", parts=(*_GROUPS, "listing"), flags="no-writes")

@@ -7,6 +7,9 @@ from bullpen.stores.redis.client import FAILURES, asking
 
 
 class SentinelPlace:
+    watch_every_s = 0.5
+    """The sentinels demote a master that they replaced only seconds later: until then it answers as before."""
+
     def __init__(self, address: Address) -> None:
         self._address = address
         self._sentinels = list(address.nodes)

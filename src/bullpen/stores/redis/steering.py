@@ -23,7 +23,7 @@ async def cancel(site: Site, ref: JobRef, reason: str) -> Cancellation:
     word = await site.connection.run(scripts.CANCEL, site.keys.meta(ref.queue), message)
     if word in (b"cancelled", b"cancelling"):
         return Cancellation(word.decode())
-    raise _refusal(ref, word, "to be cancelled")
+    raise refusal(ref, word, "to be cancelled")
 
 
 async def retry(site: Site, ref: JobRef) -> None:
@@ -67,10 +67,10 @@ async def add_log(site: Site, ref: JobRef, lines: Sequence[str]) -> int:
 async def _steer(site: Site, script: Script, ref: JobRef, *arguments: str | bytes, purpose: str) -> None:
     word = await site.ask(script, ref.queue, ref.id, *arguments)
     if word != b"done":
-        raise _refusal(ref, word, purpose)
+        raise refusal(ref, word, purpose)
 
 
-def _refusal(ref: JobRef, word: bytes, purpose: str) -> JobMissing | WrongState:
+def refusal(ref: JobRef, word: bytes, purpose: str) -> JobMissing | WrongState:
     if word == MISSING:
         return job_missing(ref)
     if word == b"scheduled":
@@ -140,7 +140,7 @@ async def clean(site: Site, queue: str, state: State, older_than_ms: int, limit:
 
 async def obliterate(site: Site, queue: str, *, force: bool) -> None:
     while True:
-        answer = await site.ask(scripts.OBLITERATE, queue, "force" if force else "", str(_BULK))
+        answer = await site.ask(scripts.OBLITERATE, queue, "force" if force else "", str(_BULK), site.now)
         match answer:
             case b"missing":
                 raise queue_missing(queue)

@@ -11,16 +11,20 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from bullpen.clock import SYSTEM_CLOCK, Clock
+from bullpen.job.entries import JournalEntry, JournalPage
 from bullpen.job.limits import GroupLimits, GroupPage, QueueLimits, QueueStanding
 from bullpen.job.record import CrashKind, CrashLimits, JobRecord, JobRef, Lease
+from bullpen.job.schedule import Schedule, ScheduleRecord
 from bullpen.job.spec import NewJob
 from bullpen.job.state import State
 from bullpen.job.verdicts import Settlement
 from bullpen.stores.base import (
     Added,
     Cancellation,
+    ChildPage,
     Claimed,
     Counts,
+    Delivery,
     EventPage,
     Exchanged,
     JobPage,
@@ -28,22 +32,35 @@ from bullpen.stores.base import (
     Notice,
     Renewal,
     Rescued,
+    ScheduleOutcome,
     SettleOutcome,
     StoreFacts,
+    TickStart,
     WorkerInfo,
     WorkerState,
 )
 from bullpen.stores.moving import Cargo, MemoryPage, Move, SavedJob
-from bullpen.stores.redis import exporting, limiting, looking, rescuing, restoring, steering
+from bullpen.stores.redis import (
+    exporting,
+    families,
+    journaling,
+    limiting,
+    looking,
+    rescuing,
+    restoring,
+    scheduling,
+    steering,
+)
 from bullpen.stores.redis.address import parse_address
-from bullpen.stores.redis.asking import LeaseTerms, ask_abandon, ask_add, ask_exchange, ask_renew
+from bullpen.stores.redis.asking import LeaseTerms, ask_abandon, ask_exchange, ask_renew
+from bullpen.stores.redis.client import Client
 from bullpen.stores.redis.connection import Connection
 from bullpen.stores.redis.diagnosing import greet
 from bullpen.stores.redis.eventlog import read_events
 from bullpen.stores.redis.keys import Keys
 from bullpen.stores.redis.naming import NamedConnections, worker_name
-from bullpen.stores.redis.reading import read_added, read_exchanged
-from bullpen.stores.redis.scripts import ABANDON, ADD, BEAT, EXCHANGE, RENEW
+from bullpen.stores.redis.reading import read_exchanged
+from bullpen.stores.redis.scripts import ABANDON, BEAT, EXCHANGE, RENEW
 from bullpen.stores.redis.site import Site
 from bullpen.stores.redis.waiting import wait_for_work
 
@@ -59,6 +76,8 @@ class RedisStore:
         self._prefix = address.choose_prefix(prefix)
         self._keys = Keys(self._prefix)
         self._connection = Connection(address, self._keys.canary)
+        self._greeted: Client | None = None
+        """Whose server was examined: whoever makes sure that an open store is open asks nothing of it."""
         self._clock = clock
         self._site = Site(self._connection, self._keys, clock)
         self._named = NamedConnections(self._connection)
@@ -82,11 +101,14 @@ class RedisStore:
 
     async def open(self) -> None:
         await self._connection.open()
+        if self._connection.client is self._greeted:
+            return
         try:
             await greet(self._connection, self._clock)
         except BaseException:
             await self.close()
             raise
+        self._greeted = self._connection.client
 
     async def close(self) -> None:
         self._names.clear()
@@ -99,8 +121,10 @@ class RedisStore:
     # ── producing and working ────────────────────────────────────────────────────────────
 
     async def add(self, jobs: Sequence[NewJob], *, request: str) -> Sequence[Added]:
-        message = ask_add(self._keys, jobs, self._clock.now_ms())
-        return read_added(await self._connection.run(ADD, self._keys.request(request), message), self._keys)
+        return await families.add(self._site, jobs, request)
+
+    async def add_children(self, lease: Lease, jobs: Sequence[NewJob], *, request: str) -> Sequence[Added]:
+        return await families.add_children(self._site, lease, jobs, request)
 
     async def claim(
         self, wants: Mapping[str, int], *, worker: str, lease_ms: int, request: str, at_most: int | None = None
@@ -182,6 +206,30 @@ class RedisStore:
     async def add_log(self, ref: JobRef, lines: Sequence[str]) -> int:
         return await steering.add_log(self._site, ref, lines)
 
+    # ── durable steps ────────────────────────────────────────────────────────────────────
+
+    async def append_journal(
+        self, ref: JobRef, entries: Sequence[JournalEntry], *, epoch: int
+    ) -> Sequence[JournalEntry]:
+        return await journaling.append(self._site, ref, entries, epoch)
+
+    async def read_journal(self, ref: JobRef, *, start: int = 0, limit: int = 1_000) -> JournalPage:
+        return await journaling.read(self._site, ref, start, limit)
+
+    async def receive(self, ref: JobRef, entry: JournalEntry, *, epoch: int) -> JournalEntry | None:
+        return await journaling.receive(self._site, ref, entry, epoch)
+
+    async def fork_journal(self, ref: JobRef, at: int, to: JobRef) -> int:
+        return await journaling.fork(self._site, ref, at, to)
+
+    async def forget_journal(self, ref: JobRef) -> None:
+        await journaling.forget(self._site, ref)
+
+    async def signal(self, ref: JobRef, name: str, payload: bytes, *, request: str) -> Delivery:
+        return await journaling.signal(self._site, ref, name, payload, request)
+
+    # ── steering a queue ─────────────────────────────────────────────────────────────────
+
     async def pause(self, queue: str) -> None:
         await steering.pause(self._site, queue)
 
@@ -220,6 +268,31 @@ class RedisStore:
     async def groups(self, queue: str, *, limit: int, cursor: str | None = None) -> GroupPage:
         return await limiting.groups(self._site, queue, limit, cursor)
 
+    # ── schedules ────────────────────────────────────────────────────────────────────────
+
+    async def put_schedule(
+        self, schedule: Schedule, *, next_ms: int | None, seen_ms: int | None, count: int = 1, paused: bool = False
+    ) -> ScheduleOutcome:
+        return await scheduling.put(self._site, schedule, next_ms, seen_ms, count=count, paused=paused)
+
+    async def start_tick(self, lease: Lease) -> TickStart:
+        return await scheduling.start_tick(self._site, lease)
+
+    async def advance_schedule(self, queue: str, schedule_id: str, *, tick_ms: int, next_ms: int | None) -> bool:
+        return await scheduling.advance(self._site, queue, schedule_id, tick_ms, next_ms)
+
+    async def remove_schedule(self, queue: str, schedule_id: str) -> None:
+        await scheduling.remove(self._site, queue, schedule_id)
+
+    async def schedule(self, queue: str, schedule_id: str) -> ScheduleRecord:
+        return await scheduling.one(self._site, queue, schedule_id)
+
+    async def schedules(self, queue: str) -> Sequence[ScheduleRecord]:
+        return await scheduling.all_of(self._site, queue)
+
+    async def idle_schedules(self, queues: Sequence[str]) -> Sequence[ScheduleRecord]:
+        return await scheduling.idle(self._site, queues)
+
     # ── looking ──────────────────────────────────────────────────────────────────────────
 
     async def job(self, ref: JobRef) -> JobRecord:
@@ -232,6 +305,9 @@ class RedisStore:
 
     async def logs(self, ref: JobRef, *, start: int = 0, limit: int = 1_000) -> LogPage:
         return await looking.logs(self._site, ref, start, limit)
+
+    async def children(self, ref: JobRef, *, limit: int = 1_000, cursor: str | None = None) -> ChildPage:
+        return await families.children(self._site, ref, limit, cursor)
 
     async def counts(self, queue: str) -> Counts:
         return await looking.counts(self._site, queue)

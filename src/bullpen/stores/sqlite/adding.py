@@ -4,11 +4,19 @@ from collections.abc import Sequence
 
 import msgspec
 
+from bullpen.errors import LeaseLost
 from bullpen.job.events import Event, EventKind
+from bullpen.job.record import JobRef, Lease
 from bullpen.job.spec import KEEP_ALL, KEEP_COMPLETED, Dedup, JobSpec, NewJob
+from bullpen.job.trees import Node, flatten
 from bullpen.stores.base import Added, AddOutcome
+from bullpen.stores.sqlite.family import adopt, release_if_ready
 from bullpen.stores.sqlite.forgetting import forget
-from bullpen.stores.sqlite.schema import ACTIVE, COMPLETED, DELAYED, FAILED, READY
+from bullpen.stores.sqlite.knowing import is_taken, owner_of
+from bullpen.stores.sqlite.planting import Above, Relations, check_free, gather_added
+from bullpen.stores.sqlite.schema import ACTIVE, DELAYED, READY, WAITING_CHILDREN
+from bullpen.stores.sqlite.sizing import check_sizes
+from bullpen.stores.sqlite.tokens import key_and_token
 from bullpen.stores.sqlite.transaction import Row, Transaction, counter_of
 
 _INSERT_JOB = (
@@ -17,15 +25,69 @@ _INSERT_JOB = (
 )
 _INSERT_BODY = "INSERT INTO body(key, name, data, spec) VALUES"
 
+_TOLD = {
+    READY: EventKind.WAITING,
+    DELAYED: EventKind.DELAYED,
+    WAITING_CHILDREN: EventKind.WAITING_CHILDREN,
+}
+
 _encode = msgspec.json.Encoder().encode
 decode_new_job = msgspec.json.Decoder(NewJob).decode
 
 
 def add(tx: Transaction, jobs: Sequence[NewJob]) -> list[Added]:
+    if any(job.children for job in jobs):
+        return _add_trees(tx, flatten(jobs), None)
     batch = _Batch(tx, len(jobs))
     answers = [batch.add(job) for job in jobs]
     batch.write()
     return answers
+
+
+def add_checked(tx: Transaction, jobs: Sequence[NewJob]) -> list[Added]:
+    """The same; before anything is written WrongState for a child that is another's, GroupFull if that has no room."""
+    if any(job.children for job in jobs):
+        check_free(tx, flatten(jobs), None)
+    check_sizes(tx, jobs)
+    return add(tx, jobs)
+
+
+def add_children(tx: Transaction, lease: Lease, jobs: Sequence[NewJob]) -> list[Added]:
+    """As children of the job that is held under this lease."""
+    key, token = key_and_token(lease)
+    held = tx.db.execute(f"SELECT 1 FROM job WHERE key = ? AND token = ? AND state = {ACTIVE}", (key, token)).fetchone()
+    if held is None:
+        raise LeaseLost(f"job {lease.ref.id!r} of queue {lease.ref.queue!r} is no longer held under this lease")
+    nodes = flatten(jobs)
+    check_free(tx, nodes, key)
+    check_sizes(tx, jobs)
+    if nodes:
+        tx.db.execute("UPDATE job SET has_children = 1 WHERE key = ?", (key,))
+    return _add_trees(tx, nodes, Above(key, str(lease.ref), is_older=True))
+
+
+def _add_trees(tx: Transaction, nodes: Sequence[Node], head: Above | None) -> list[Added]:
+    """Parents before their children; what stands below a duplicate is left out."""
+    batch = _Batch(tx, len(nodes))
+    added: list[Added | None] = []
+    parents: list[Above] = []
+    places: dict[int, Above] = {}
+    for n, node in enumerate(nodes):
+        above = head if node.parent is None else places.get(node.parent)
+        if node.parent is not None and above is None:
+            added.append(None)
+            batch.skip()
+            continue
+        key = batch.next_key
+        answer = batch.add(node.job, above)
+        added.append(answer)
+        if answer.outcome == AddOutcome.ADDED and node.job.children:
+            places[n] = Above(key, str(JobRef(node.job.queue, answer.id)))
+            parents.append(places[n])
+    batch.write()
+    for parent in parents:
+        release_if_ready(tx, parent.key)
+    return gather_added(nodes, added)
 
 
 class _Batch:
@@ -33,16 +95,24 @@ class _Batch:
 
     def __init__(self, tx: Transaction, size: int) -> None:
         self._tx = tx
-        self._next_key = tx.take_numbers(size)
+        self.next_key = tx.take_numbers(size)
         self._jobs: list[Row] = []
         self._bodies: list[Row] = []
+        self._relations = Relations(tx)
 
-    def add(self, job: NewJob) -> Added:
+    def skip(self) -> None:
+        self.next_key += 1
+
+    def add(self, job: NewJob, above: Above | None = None) -> Added:
         queue = self._tx.queue(job.queue)
-        key = self._next_key
-        self._next_key += 1
+        key = self.next_key
+        self.next_key += 1
         if job.id is not None and (known := self._known(queue, job.id, job)):
+            if above is not None:
+                adopt(self._tx, queue, job.id, above.key, above.ref, job.spec.on_failure)
             return known
+        if above is not None or job.children:
+            self._relations.enter(queue, key, job, above)
         if job.spec.dedup is not None:
             self.write()
             return self._add_deduplicated(queue, key, job, job.spec.dedup)
@@ -53,6 +123,7 @@ class _Batch:
             self._tx.execute_rows(_INSERT_JOB, "", self._jobs)
             self._tx.execute_rows(_INSERT_BODY, "", self._bodies)
             self._jobs, self._bodies = [], []
+            self._relations.write()
 
     def _known(self, queue: int, own_id: str, job: NewJob) -> Added | None:
         self.write()
@@ -64,8 +135,8 @@ class _Batch:
     def _place(self, queue: int, key: int, job: NewJob, outcome: AddOutcome) -> Added:
         tx, spec = self._tx, job.spec
         job_id = job.id or str(key)
-        delayed = spec.delay_ms > 0
-        state = DELAYED if delayed else READY
+        delayed = spec.delay_ms > 0 and not job.children
+        state = WAITING_CHILDREN if job.children else DELAYED if delayed else READY
         due_ms = tx.now_ms + spec.delay_ms if delayed else None
         self._jobs.append(
             (
@@ -90,10 +161,7 @@ class _Batch:
         tx.count_grouped(queue, spec.group, state, 1)
         tx.now_runnable(queue)
         self._tell(queue, job_id, EventKind.ADDED, job)
-        if delayed:
-            tx.tell(queue, Event(EventKind.DELAYED, job_id, tx.now_ms, spec.tenant, run_at_ms=due_ms))
-        else:
-            tx.tell(queue, Event(EventKind.WAITING, job_id, tx.now_ms, spec.tenant))
+        tx.tell(queue, Event(_TOLD[state], job_id, tx.now_ms, spec.tenant, run_at_ms=due_ms))
         return Added(job_id, outcome)
 
     def _tell(self, queue: int, job_id: str, kind: EventKind, job: NewJob) -> None:
@@ -148,34 +216,6 @@ class _Batch:
             queue, Event(EventKind.DEDUPLICATED, owner_id, self._tx.now_ms, job.spec.tenant, other_job_id=dropped)
         )
         return Added(owner_id, outcome)
-
-
-def is_taken(tx: Transaction, queue: int, own_id: str) -> bool:
-    """Whether an explicit id is a job's, or remembered."""
-    found = tx.db.execute(
-        "SELECT 1 FROM job WHERE queue = ?1 AND own_id = ?2"
-        " UNION ALL SELECT 1 FROM id_memory WHERE queue = ?1 AND id = ?2 AND until_ms > ?3",
-        (queue, own_id, tx.now_ms),
-    ).fetchone()
-    return found is not None
-
-
-def owner_of(tx: Transaction, queue: int, dedup_id: str) -> tuple[int, str, int] | None:
-    """The job that stands for this subject now: its key, id and state.
-
-    A key whose time is over, or without one whose job is gone or has ended, stands for
-    nothing: a lost release can never block a subject for ever.
-    """
-    row = tx.db.execute(
-        "SELECT owner, owner_id, until_ms, job.state FROM dedup LEFT JOIN job ON job.key = dedup.owner"
-        " WHERE dedup.queue = ? AND dedup.id = ?",
-        (queue, dedup_id),
-    ).fetchone()
-    if row is None:
-        return None
-    owner, owner_id, until_ms, state = row
-    lapsed = state in (None, COMPLETED, FAILED) if until_ms is None else until_ms <= tx.now_ms
-    return None if lapsed else (owner, owner_id, state)
 
 
 def release_dedup(tx: Transaction, queue: int, dedup_id: str, owner: int) -> None:

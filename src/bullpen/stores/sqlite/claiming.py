@@ -10,7 +10,7 @@ from bullpen.job.state import State
 from bullpen.stores.base import Claimed
 from bullpen.stores.sqlite.grouping import next_wake_ms, stand_touched
 from bullpen.stores.sqlite.limiting import Limits, count_starts, read_limits
-from bullpen.stores.sqlite.rows import COLUMNS, record_from
+from bullpen.stores.sqlite.rows import COLUMNS, record_from, run_at_ms
 from bullpen.stores.sqlite.schema import ACTIVE, DELAYED, READY
 from bullpen.stores.sqlite.settling import expire
 from bullpen.stores.sqlite.tokens import ClaimToken, lease_token
@@ -59,7 +59,7 @@ def _take_within_limits(
     tx: Transaction, queue: int, name: str, slots: int, claimant: Claimant
 ) -> tuple[list[ClaimedJob], int | None]:
     """What the queue may give now, and when to look again if a limit held something back."""
-    paused, active, grouped, limited = tx.counters(queue, "paused", "active", "grouped", "limited")
+    paused, active, limited = tx.counters(queue, "paused", "active", "limited")
     if paused or slots <= 0:
         return [], None
     limits = read_limits(tx.db, queue) if limited else _UNLIMITED
@@ -70,7 +70,8 @@ def _take_within_limits(
     room = limits.room(slots, active, tx.now_ms)
     taken = _take(tx, queue, name, room, claimant)
     look_again_ms = None
-    if grouped and len(taken) < room:
+    # Looked up only now: what expired may have put its parent into a group.
+    if len(taken) < room and tx.counters(queue, "grouped") != [0]:
         taken += _activate(tx, queue, take_turns(tx, queue, name, room - len(taken)), claimant)
         stand_touched(tx)
         look_again_ms = next_wake_ms(tx, queue)
@@ -96,7 +97,7 @@ def make_runnable(tx: Transaction, queue: int, rows: list[Row], *, prev: State) 
     place = tx.take_numbers(len(rows))
     tx.execute_rows(
         f"UPDATE job SET state = {READY}, position = fresh.column2, entered_ms = fresh.column3, due_ms = NULL,"
-        " note = NULL FROM (VALUES",
+        " note = NULL, parked = NULL FROM (VALUES",
         ") AS fresh WHERE job.key = fresh.column1",
         [(row[0], place + n, tx.now_ms) for n, row in enumerate(rows)],
     )
@@ -113,7 +114,7 @@ def _next_due_ms(tx: Transaction, queue: int) -> int | None:
         f"SELECT due_ms FROM job WHERE queue = ? AND state = {DELAYED} ORDER BY due_ms, position LIMIT 1",
         (queue,),
     ).fetchone()
-    return None if row is None else int(row[0])
+    return None if row is None else run_at_ms(row[0])
 
 
 def _take(tx: Transaction, queue: int, name: str, slots: int, claimant: Claimant) -> list[ClaimedJob]:
@@ -123,12 +124,12 @@ def _take(tx: Transaction, queue: int, name: str, slots: int, claimant: Claimant
         rows = tx.db.execute(NEXT_IN_LINE, (queue, slots - len(taken))).fetchall()
         if not rows:
             break
-        late = [row[0] for row in rows if row[-1] is not None and row[-1] < tx.now_ms]
-        for key in late:
-            expire(tx, key)
-        expired += len(late)
-        jobs = {row[0]: record_from(row[:-1], name) for row in rows if row[0] not in late}
-        taken += _activate(tx, queue, jobs, claimant)
+        late = next((n for n, row in enumerate(rows) if row[-1] is not None and row[-1] < tx.now_ms), len(rows))
+        taken += _activate(tx, queue, {row[0]: record_from(row[:-1], name) for row in rows[:late]}, claimant)
+        # One by one: the end of a child may put its parent before all that wait.
+        if late < len(rows):
+            expire(tx, rows[late][0])
+            expired += 1
     return taken
 
 

@@ -3,7 +3,7 @@
 import sqlite3
 from collections.abc import Sequence
 
-from bullpen.errors import BadOption, WrongState
+from bullpen.errors import BadOption, MoveRefused, WrongState
 from bullpen.job.events import Event, EventKind
 from bullpen.job.state import State
 from bullpen.stores.moving import MemoryPage, RememberedId, SavedJob, Subject
@@ -40,6 +40,10 @@ def export_jobs(db: sqlite3.Connection, queue: str, state: State, limit: int) ->
 def _saved(row: Row, queue: str, logs: list[str], subject: Subject | None) -> SavedJob:
     entered_ms, start_by_ms, *rest = row
     record = record_from(tuple(rest), queue)
+    if record.state is State.WAITING_CHILDREN or record.parent is not None:
+        raise MoveRefused(
+            f"job {record.id!r} of queue {queue!r} is part of a flow, which cannot move: let it end first"
+        )
     return SavedJob(
         record,
         record.added_ms if entered_ms is None else entered_ms,

@@ -4,8 +4,10 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from bullpen.job.names import TICK
 from bullpen.job.spec import KEEP_ALL, KEEP_COMPLETED, Keep
 from bullpen.stores.base import ID_MEMORY_MS
+from bullpen.stores.sqlite.family import child_gone, forget_children_of
 from bullpen.stores.sqlite.schema import COMPLETED
 from bullpen.stores.sqlite.transaction import Row, Transaction, as_list, counter_of
 
@@ -50,25 +52,40 @@ def _forget_oldest(tx: Transaction, queue: int, state: int, *, before_ms: int | 
         forget(tx, [key for (key,) in rows], remember_ids=True)
 
 
-def forget(tx: Transaction, keys: Iterable[int], *, remember_ids: bool) -> list[Row]:
+def forget(tx: Transaction, keys: Iterable[int], *, remember_ids: bool, with_queue: int | None = None) -> list[Row]:
     """Remove these jobs with all that belongs to them; explicit ids stay known for a day if asked.
 
+    Parents no longer wait for them; those in `with_queue`, which goes as a whole, are left alone.
     Returns key, queue, own id, tenant, dedup and state of each.
     """
     listed = as_list(keys)
     gone = tx.db.execute(
         "DELETE FROM job WHERE key IN (SELECT value FROM json_each(?))"
-        " RETURNING key, queue, own_id, tenant, dedup, state, priority, added_ms, group_name",
+        " RETURNING key, queue, own_id, tenant, dedup, state, priority, added_ms, parent, has_children, has_steps,"
+        " group_name",
         (listed,),
     ).fetchall()
-    for table, column in (("body", "key"), ("log", "job")):
+    tables = [("body", "key"), ("log", "job")]
+    if any(row[10] for row in gone):
+        tables += [("journal", "job"), ("mailbox", "job")]
+    for table, column in tables:
         tx.db.execute(f"DELETE FROM {table} WHERE {column} IN (SELECT value FROM json_each(?))", (listed,))
+    if any(row[9] for row in gone):
+        forget_children_of(tx, listed)
     memories: list[Row] = []
-    for _, queue, own_id, _, _, state, priority, added_ms, group in gone:
+    for _, queue, own_id, _, _, state, priority, added_ms, *_, group in gone:
         tx.count(queue, counter_of(state, priority), -1)
         tx.count_grouped(queue, group, state, -1)
-        if remember_ids and own_id is not None and added_ms + ID_MEMORY_MS > tx.now_ms:
+        if remember_ids and _is_chosen(own_id) and added_ms + ID_MEMORY_MS > tx.now_ms:
             memories.append((queue, own_id, added_ms + ID_MEMORY_MS))
     if memories:
         tx.execute_rows("INSERT OR REPLACE INTO id_memory(queue, id, until_ms) VALUES", "", memories)
+    for row in gone:
+        if row[8] is not None:
+            child_gone(tx, row[0], row[8], not_in=with_queue)
     return gone
+
+
+def _is_chosen(own_id: str | None) -> bool:
+    """Whether a producer chose it; the ids of ticks are those of schedules, which add each once by themselves."""
+    return own_id is not None and not own_id.startswith(TICK)

@@ -10,7 +10,8 @@ from bullpen.job.events import Event
 from bullpen.job.record import JobRecord, JobRef, Lease
 from bullpen.job.state import FINISHED, State
 from bullpen.job.state import READY as READY_STATES
-from bullpen.stores.base import FROM_START, Counts, EventPage, JobPage, LogPage, Notice, WorkerInfo
+from bullpen.stores.base import FROM_START, ChildPage, Counts, EventPage, JobPage, LogPage, Notice, WorkerInfo
+from bullpen.stores.sqlite import family
 from bullpen.stores.sqlite.limiting import read_limits
 from bullpen.stores.sqlite.rows import SELECT, STATE_NUMBER, record_from
 from bullpen.stores.sqlite.schema import ACTIVE, DELAYED, READY
@@ -25,7 +26,7 @@ ORDER = {
     State.PRIORITIZED: ("priority", "position"),
     State.DELAYED: ("due_ms", "position"),
     State.ACTIVE: ("lease_until_ms", "key"),
-    State.WAITING_CHILDREN: ("key", "key"),
+    State.WAITING_CHILDREN: ("entered_ms", "key"),
     State.COMPLETED: ("finished_ms", "key"),
     State.FAILED: ("finished_ms", "key"),
 }
@@ -54,7 +55,7 @@ _GROUPED = "grouped:"
 
 
 def job(db: sqlite3.Connection, ref: JobRef) -> JobRecord:
-    row = db.execute(f"{SELECT} WHERE job.key = ?", (_key(db, ref),)).fetchone()
+    row = db.execute(f"{SELECT} WHERE job.key = ?", (find_job(db, ref),)).fetchone()
     if row is None:
         raise _missing(ref)
     return record_from(row, ref.queue)
@@ -116,8 +117,12 @@ def _parse_page_cursor(cursor: str) -> tuple[int, int, int]:
     return int(cursor.startswith(_GROUPED)), major, minor
 
 
+def children(db: sqlite3.Connection, ref: JobRef, limit: int, cursor: str | None) -> ChildPage:
+    return family.children(db, find_job(db, ref), limit, cursor)
+
+
 def logs(db: sqlite3.Connection, ref: JobRef, start: int, limit: int) -> LogPage:
-    key = _key(db, ref)
+    key = find_job(db, ref)
     rows = db.execute(
         "SELECT text FROM log WHERE job = ? ORDER BY line LIMIT ? OFFSET ?", (key, limit, start)
     ).fetchall()
@@ -254,7 +259,7 @@ def existing_queue(db: sqlite3.Connection, name: str) -> int:
     return int(row[0])
 
 
-def _key(db: sqlite3.Connection, ref: JobRef) -> int:
+def find_job(db: sqlite3.Connection, ref: JobRef) -> int:
     row = db.execute("SELECT id FROM queue WHERE name = ?", (ref.queue,)).fetchone()
     key = None if row is None else find_key(db, row[0], ref.id)
     if key is None:

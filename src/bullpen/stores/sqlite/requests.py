@@ -6,7 +6,7 @@ import msgspec
 
 from bullpen.errors import BadOption
 from bullpen.job.record import ClaimedJob, Lease
-from bullpen.stores.base import REQUEST_MEMORY_MS, Added, Claimed, Exchanged, SettleOutcome
+from bullpen.stores.base import REQUEST_MEMORY_MS, Added, Claimed, Delivery, Exchanged, SettleOutcome
 from bullpen.stores.sqlite.rows import SELECT, record_from
 from bullpen.stores.sqlite.schema import ACTIVE
 from bullpen.stores.sqlite.tokens import lease_token
@@ -35,6 +35,15 @@ def answer_add(tx: Transaction, request: str, add: Callable[[], list[Added]]) ->
         return _decode_added(known)
     answer = add()
     _remember(tx, request, _encode(answer), REQUEST_MEMORY_MS)
+    return answer
+
+
+def answer_signal(tx: Transaction, request: str, signal: Callable[[], Delivery]) -> Delivery:
+    known = _recall(tx, request)
+    if known is not None:
+        return Delivery(known.decode())
+    answer = signal()
+    _remember(tx, request, answer.encode(), REQUEST_MEMORY_MS)
     return answer
 
 

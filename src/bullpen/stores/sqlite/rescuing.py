@@ -7,7 +7,7 @@ from bullpen.stores.base import Rescued
 from bullpen.stores.sqlite.grouping import forget_idle
 from bullpen.stores.sqlite.presence import DeadProcess
 from bullpen.stores.sqlite.requests import expect_no_claim, recall_claim
-from bullpen.stores.sqlite.schema import ACTIVE, DELAYED, READY
+from bullpen.stores.sqlite.schema import ACTIVE, DELAYED, READY, WAITING_CHILDREN
 from bullpen.stores.sqlite.settling import expire, look_up, release
 from bullpen.stores.sqlite.tokens import ClaimToken
 from bullpen.stores.sqlite.transaction import Row, Transaction
@@ -86,7 +86,8 @@ class _Sweep:
     def end_late(self, queue: int) -> None:
         """Jobs past their start-by time end, also where no worker claims."""
         rows = self._tx.db.execute(
-            f"SELECT key FROM job WHERE start_by_ms < ? AND state IN ({READY}, {DELAYED}) AND queue = ? LIMIT ?",
+            f"SELECT key FROM job WHERE start_by_ms < ? AND state IN ({READY}, {DELAYED}, {WAITING_CHILDREN})"
+            " AND queue = ? LIMIT ?",
             (self._tx.now_ms, queue, _AT_ONCE),
         ).fetchall()
         for (key,) in rows:

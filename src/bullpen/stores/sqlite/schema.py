@@ -7,7 +7,11 @@ partial indexes, the one of its state, in the order in which that state is read.
 `position` is the place in line: the job's own key (first in, first out), minus a fresh number
 (head of the line), or a fresh number (end of the line). `entered_ms` is when a job that
 waits, for its turn or its time, came to where it stands. Counters on `queue` make counting free.
-Events are kept in runs: one row holds all that a commit said about a queue.
+A schedule's row names its newest tick, which is a job like others under the id that it has there.
+`parked` is the list of signals that a parked job waits for; `has_steps` says that there are rows of
+it in `journal` or `mailbox`, so that forgetting the many jobs without any asks neither.
+Events are kept in runs: one row holds all that a commit said about a queue. `family.py` tells of
+parents and children; `delay_ms` is the delay that a parent has before it when its children are done.
 
 A job that has a group stands in the same index under the group's name, and in a second one that
 orders the grouped jobs of a queue by their places. A row of `job_group` is a group that has jobs
@@ -17,8 +21,6 @@ or something of its own: it is in the ring, or wakes at a time, or neither.
 import sqlite3
 
 from bullpen.errors import StoreCorrupt, StoreTooNew
-
-VERSION = 2
 
 READY, DELAYED, ACTIVE, WAITING_CHILDREN, COMPLETED, FAILED = range(6)
 
@@ -132,6 +134,82 @@ CREATE TABLE worker(
 ) WITHOUT ROWID;
 """
 
+_FAMILIES = f"""
+ALTER TABLE job ADD COLUMN parent INTEGER;
+ALTER TABLE job ADD COLUMN parent_ref TEXT;
+ALTER TABLE job ADD COLUMN has_children INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE job ADD COLUMN delay_ms INTEGER;
+ALTER TABLE job ADD COLUMN doomed BLOB;
+CREATE INDEX job_waiting_children ON job(queue, entered_ms, key) WHERE state = {WAITING_CHILDREN};
+CREATE TABLE child(
+  parent INTEGER NOT NULL,
+  child INTEGER NOT NULL,
+  queue INTEGER NOT NULL,
+  id TEXT NOT NULL,
+  state INTEGER NOT NULL,
+  policy TEXT,
+  value BLOB,
+  PRIMARY KEY(parent, child)
+) WITHOUT ROWID;
+CREATE INDEX child_pending ON child(parent) WHERE state = 0;
+"""
+
+_MOVING = """
+CREATE TABLE IF NOT EXISTS move(
+  queue INTEGER PRIMARY KEY,
+  origin TEXT NOT NULL,
+  run TEXT NOT NULL,
+  ids_below INTEGER NOT NULL
+);
+
+CREATE TABLE IF NOT EXISTS arrival(
+  queue INTEGER NOT NULL,
+  id TEXT NOT NULL,
+  PRIMARY KEY(queue, id)
+) WITHOUT ROWID
+"""
+"""Made by the first move into a file. No new version: an older Bullpen that has the file open goes on."""
+
+_SCHEDULES = """
+CREATE TABLE schedule(
+  queue INTEGER NOT NULL,
+  id TEXT NOT NULL,
+  definition BLOB NOT NULL,
+  last_ms INTEGER NOT NULL,
+  tick TEXT NOT NULL,
+  count INTEGER NOT NULL,
+  ticks INTEGER NOT NULL,
+  skipped INTEGER NOT NULL DEFAULT 0,
+  paused INTEGER NOT NULL DEFAULT 0,
+  ended INTEGER NOT NULL DEFAULT 0,
+  running TEXT,
+  PRIMARY KEY(queue, id)
+) WITHOUT ROWID;
+CREATE INDEX schedule_last ON schedule(queue, last_ms) WHERE paused = 0 AND ended = 0;
+"""
+
+_STEPS = """
+ALTER TABLE job ADD COLUMN parked TEXT;
+ALTER TABLE job ADD COLUMN has_steps INTEGER NOT NULL DEFAULT 0;
+
+CREATE TABLE journal(
+  job INTEGER NOT NULL,
+  place INTEGER NOT NULL,
+  is_done INTEGER NOT NULL,
+  head BLOB NOT NULL,
+  value BLOB,
+  PRIMARY KEY(job, place)
+);
+
+CREATE TABLE mailbox(
+  number INTEGER PRIMARY KEY,
+  job INTEGER NOT NULL,
+  name TEXT NOT NULL,
+  payload BLOB NOT NULL
+);
+CREATE INDEX mailbox_job ON mailbox(job, number);
+"""
+
 _GROUPS = f"""
 ALTER TABLE job ADD COLUMN group_name TEXT;
 ALTER TABLE queue ADD COLUMN grouped INTEGER NOT NULL DEFAULT 0;
@@ -178,24 +256,9 @@ CREATE TABLE queue_limit(
 );
 """
 
-_MOVING = """
-CREATE TABLE IF NOT EXISTS move(
-  queue INTEGER PRIMARY KEY,
-  origin TEXT NOT NULL,
-  run TEXT NOT NULL,
-  ids_below INTEGER NOT NULL
-);
-
-CREATE TABLE IF NOT EXISTS arrival(
-  queue INTEGER NOT NULL,
-  id TEXT NOT NULL,
-  PRIMARY KEY(queue, id)
-) WITHOUT ROWID
-"""
-"""Made by the first move into a file. No new version: an older Bullpen that has the file open goes on."""
-
-MIGRATIONS: tuple[str, ...] = (_VERSION_1, _GROUPS)
+MIGRATIONS: tuple[str, ...] = (_VERSION_1, _SCHEDULES, _STEPS, _FAMILIES, _GROUPS)
 """The script at index n brings a file from version n to n + 1."""
+VERSION = len(MIGRATIONS)
 
 
 def check_version(db: sqlite3.Connection, path: str) -> int:

@@ -1,97 +1,46 @@
-"""Settling: each verdict carried out, fenced by the lease's token."""
+"""Settling one job: each verdict carried out, fenced by the lease's token."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import assert_never
 
 import msgspec
 
 from bullpen.job.events import Event, EventKind
 from bullpen.job.record import CrashKind, CrashLimits, Failure, FailureKind, JobRef, stalls_in
-from bullpen.job.spec import JobSpec, Keep
+from bullpen.job.spec import JobSpec
 from bullpen.job.state import State
-from bullpen.job.verdicts import Cancelled, Completed, Failed, Limited, Postponed, Released, Retry, Settlement
-from bullpen.stores.base import SettleOutcome
-from bullpen.stores.sqlite.adding import add, release_dedup
+from bullpen.job.verdicts import (
+    AwaitChildren,
+    Cancelled,
+    Completed,
+    Failed,
+    Limited,
+    Parked,
+    Postponed,
+    Released,
+    Retry,
+    Settlement,
+)
+from bullpen.stores.base import FOREVER_MS, SettleOutcome
+from bullpen.stores.sqlite import mailbox
+from bullpen.stores.sqlite.adding import release_dedup
+from bullpen.stores.sqlite.family import child_failed, has_pending
 from bullpen.stores.sqlite.forgetting import keep_of, retain
 from bullpen.stores.sqlite.limiting import close_for
-from bullpen.stores.sqlite.rows import decode_crashes, decode_spec, decode_stacks, encode, state_of
-from bullpen.stores.sqlite.schema import ACTIVE, COMPLETED, DELAYED, FAILED, READY
+from bullpen.stores.sqlite.rows import (
+    decode_crashes,
+    decode_failure,
+    decode_spec,
+    decode_stacks,
+    encode,
+    run_at_ms,
+    state_of,
+)
+from bullpen.stores.sqlite.schema import ACTIVE, DELAYED, FAILED, READY, WAITING_CHILDREN
 from bullpen.stores.sqlite.tokens import key_and_token
-from bullpen.stores.sqlite.transaction import Row, Transaction, counter_of
-
-_COMPLETE = (
-    f"UPDATE job SET state = {COMPLETED}, finished_ms = done.column3, result = done.column4, token = NULL,"
-    " lease_until_ms = NULL, cancelling = NULL, attempts_made = attempts_made + 1 FROM (VALUES"
-)
-_COMPLETED_ROWS = (
-    f") AS done WHERE job.key = done.column1 AND job.token = done.column2 AND job.state = {ACTIVE}"
-    " RETURNING key, queue, own_id, tenant, dedup, keep, group_name"
-)
-
+from bullpen.stores.sqlite.transaction import Transaction, counter_of
 
 _BY_ATTEMPTS = frozenset({FailureKind.ERROR, FailureKind.TIMEOUT, FailureKind.UNRECOVERABLE})
-
-
-def settle(tx: Transaction, settlements: Sequence[Settlement]) -> list[SettleOutcome]:
-    """In the order asked; completions that follow each other are carried out together."""
-    outcomes = [SettleOutcome.LEASE_LOST] * len(settlements)
-    together: dict[int, int] = {}
-
-    def complete_these() -> None:
-        for key in _complete(tx, settlements, together):
-            outcomes[together[key]] = SettleOutcome.SETTLED
-        together.clear()
-
-    for n, settlement in enumerate(settlements):
-        key, _ = key_and_token(settlement.lease)
-        completed = isinstance(settlement.verdict, Completed)
-        # One job twice: each settlement finds what the one before it left.
-        if not completed or key in together:
-            complete_these()
-        if completed:
-            together[key] = n
-        else:
-            outcomes[n] = _settle_one(tx, settlement)
-    complete_these()
-    return outcomes
-
-
-def _complete(tx: Transaction, settlements: Sequence[Settlement], places: Mapping[int, int]) -> list[int]:
-    """Complete all of these that still hold their lease, in one statement; the keys of those."""
-    verdicts: dict[int, Completed] = {}
-    values: list[Row] = []
-    for key, n in places.items():
-        lease, verdict = settlements[n].lease, settlements[n].verdict
-        assert isinstance(verdict, Completed)
-        verdicts[key] = verdict
-        values.append((key, key_and_token(lease)[1], tx.now_ms, verdict.result))
-    rows = {row[0]: row for row in tx.execute_rows(_COMPLETE, _COMPLETED_ROWS, values)}
-    kept: dict[int, list[tuple[int, Keep]]] = {}
-    done = [key for key in places if key in rows]
-    for key in done:
-        _, queue, own_id, tenant, dedup, keep, group = rows[key]
-        tx.count(queue, counter_of(ACTIVE, 0), -1)
-        tx.count_grouped(queue, group, ACTIVE, -1)
-        tx.count(queue, counter_of(COMPLETED, 0), 1)
-        tx.tell(
-            queue,
-            Event(
-                EventKind.COMPLETED,
-                own_id or str(key),
-                tx.now_ms,
-                tenant,
-                prev=State.ACTIVE,
-                value=verdicts[key].result,
-            ),
-        )
-        if dedup is not None:
-            release_dedup(tx, queue, dedup, key)
-        if verdicts[key].then:
-            add(tx, verdicts[key].then)
-        kept.setdefault(queue, []).append((key, keep_of(keep, COMPLETED)))
-    for queue, finished in kept.items():
-        retain(tx, queue, COMPLETED, finished)
-    return done
 
 
 class Held(msgspec.Struct, frozen=True):
@@ -110,6 +59,9 @@ class Held(msgspec.Struct, frozen=True):
     stacks: tuple[str, ...]
     spec: JobSpec
     cancelling: str | None
+    parent: int | None
+    has_children: bool
+    doomed: Failure | None
 
     @property
     def id(self) -> str:
@@ -120,28 +72,32 @@ def look_up(tx: Transaction, key: int, token: str | None = None) -> Held | None:
     """The job with this key; with a token, only if that still holds it."""
     row = tx.db.execute(
         "SELECT job.key, queue, own_id, state, priority, attempts_made, crashes, tenant, dedup, keep, stacks, spec,"
-        " cancelling, token FROM job JOIN body ON body.key = job.key WHERE job.key = ?",
+        " cancelling, parent, has_children, doomed, token FROM job JOIN body ON body.key = job.key WHERE job.key = ?",
         (key,),
     ).fetchone()
-    if row is None or (token is not None and (row[13] != token or row[3] != ACTIVE)):
+    if row is None or (token is not None and (row[-1] != token or row[3] != ACTIVE)):
         return None
-    key, queue, own_id, state, priority, attempts, crashes, tenant, dedup, keep, stacks, spec, cancelling, _ = row
+    (
+        key, queue, own_id, state, priority, attempts, crashes, tenant, dedup, keep, stacks, spec, cancelling,
+        parent, has_children, doomed, _,
+    ) = row  # fmt: skip
     return Held(
         key, queue, own_id, state, priority, attempts, decode_crashes(crashes) if crashes else {}, tenant, dedup,
-        keep, decode_stacks(stacks) if stacks else (), decode_spec(spec), cancelling,
+        keep, decode_stacks(stacks) if stacks else (), decode_spec(spec), cancelling, parent, bool(has_children),
+        decode_failure(doomed) if doomed else None,
     )  # fmt: skip
 
 
-def _settle_one(tx: Transaction, settlement: Settlement) -> SettleOutcome:
+def settle_one(tx: Transaction, settlement: Settlement) -> SettleOutcome:
     key, token = key_and_token(settlement.lease)
     job = look_up(tx, key, token)
     if job is None:
         return SettleOutcome.LEASE_LOST
     match settlement.verdict:
-        case Retry() | Postponed() if job.cancelling is not None:
-            _end_as_asked(tx, job, job.cancelling)
+        case Retry() | Postponed() | Parked() | AwaitChildren() if job.cancelling is not None:
+            end_as_asked(tx, job, job.cancelling)
         case Completed():
-            raise AssertionError("completions are carried out together, by `settle`")
+            raise AssertionError("completions are carried out together, in completing.py")
         case Retry(failure, delay_ms):
             _retry(tx, job, failure, delay_ms)
         case Failed(failure):
@@ -150,8 +106,12 @@ def _settle_one(tx: Transaction, settlement: Settlement) -> SettleOutcome:
             finish_failed(tx, job, cancelled(reason), attempts=1)
         case Postponed(delay_ms, note):
             _delay(tx, job, delay_ms, note=note, attempts=0)
+        case Parked(until_ms, signals, note):
+            _park(tx, job, until_ms, signals, note)
         case Released(crash, limits):
             release(tx, job, crash, limits)
+        case AwaitChildren():
+            _await_children(tx, job)
         case Limited(delay_ms, group_only):
             close_for(tx, job.queue, job.spec.group if group_only else None, delay_ms)
             release(tx, job, None)
@@ -187,7 +147,7 @@ def release(tx: Transaction, job: Held, crash: CrashKind | None, limits: CrashLi
         if crash != CrashKind.DEPLOY:
             tx.tell(job.queue, Event(EventKind.STALLED, job.id, tx.now_ms, job.tenant, name=crash))
     if job.cancelling is not None:
-        _end_as_asked(tx, job, job.cancelling)
+        end_as_asked(tx, job, job.cancelling)
         return False
     if limits is not None and limits.exceeded_by(crashes):
         reason = f"lost its worker {stalls_in(crashes)} times (last: {crash})"
@@ -210,6 +170,36 @@ def _to_line(tx: Transaction, job: Held, *, head: bool, attempts: int) -> None:
     tx.now_runnable(job.queue)
 
 
+def _park(tx: Transaction, job: Held, until_ms: int | None, signals: Sequence[str], note: str) -> None:
+    """Until its time or a signal; one that is in the mailbox already came before the job could park."""
+    due_ms = FOREVER_MS if until_ms is None else until_ms
+    if due_ms <= tx.now_ms or mailbox.has_any(tx, job.key, signals):
+        _to_line(tx, job, head=False, attempts=0)
+        return
+    _delay(tx, job, due_ms - tx.now_ms, note=note, attempts=0)
+    tx.db.execute("UPDATE job SET parked = ? WHERE key = ?", (encode(signals), job.key))
+
+
+def _await_children(tx: Transaction, job: Held) -> None:
+    """Until none is pending; at the head of its line if none is by now."""
+    if job.doomed is not None:
+        finish_failed(tx, job, job.doomed, attempts=1)
+    elif has_pending(tx.db, job.key):
+        to_waiting_children(tx, job)
+    else:
+        _to_line(tx, job, head=True, attempts=0)
+
+
+def to_waiting_children(tx: Transaction, job: Held) -> None:
+    tx.db.execute(
+        f"UPDATE job SET state = {WAITING_CHILDREN}, entered_ms = ?, token = NULL, lease_until_ms = NULL,"
+        " cancelling = NULL WHERE key = ?",
+        (tx.now_ms, job.key),
+    )
+    _moved(tx, job, WAITING_CHILDREN)
+    tx.tell(job.queue, Event(EventKind.WAITING_CHILDREN, job.id, tx.now_ms, job.tenant, prev=State.ACTIVE))
+
+
 def _delay(tx: Transaction, job: Held, delay_ms: int, *, note: str, attempts: int) -> None:
     due_ms = tx.now_ms + delay_ms
     tx.db.execute(
@@ -220,7 +210,7 @@ def _delay(tx: Transaction, job: Held, delay_ms: int, *, note: str, attempts: in
     _moved(tx, job, DELAYED)
     tx.tell(
         job.queue,
-        Event(EventKind.DELAYED, job.id, tx.now_ms, job.tenant, prev=State.ACTIVE, run_at_ms=due_ms),
+        Event(EventKind.DELAYED, job.id, tx.now_ms, job.tenant, prev=State.ACTIVE, run_at_ms=run_at_ms(due_ms)),
     )
     tx.now_runnable(job.queue)
 
@@ -230,7 +220,8 @@ def finish_failed(tx: Transaction, job: Held, failure: Failure, *, attempts: int
     _note_failure(tx, job, failure)
     tx.db.execute(
         f"UPDATE job SET state = {FAILED}, finished_ms = ?, attempts_made = attempts_made + ?, due_ms = NULL,"
-        " start_by_ms = NULL, token = NULL, lease_until_ms = NULL, cancelling = NULL, note = NULL WHERE key = ?",
+        " start_by_ms = NULL, token = NULL, lease_until_ms = NULL, cancelling = NULL, note = NULL, parked = NULL,"
+        " doomed = NULL, delay_ms = NULL WHERE key = ?",
         (tx.now_ms, attempts, job.key),
     )
     _moved(tx, job, FAILED)
@@ -243,10 +234,12 @@ def finish_failed(tx: Transaction, job: Held, failure: Failure, *, attempts: int
         tx.tell(job.queue, exhausted)
     if job.dedup is not None:
         release_dedup(tx, job.queue, job.dedup, job.key)
+    if job.parent is not None:
+        child_failed(tx, job.key, job.parent, failure.message)
     retain(tx, job.queue, FAILED, [(job.key, keep_of(job.keep, FAILED))])
 
 
-def _end_as_asked(tx: Transaction, job: Held, reason: str) -> None:
+def end_as_asked(tx: Transaction, job: Held, reason: str) -> None:
     """End a job that was asked to stop while it ran, and whose worker left it to run again."""
     finish_failed(tx, job, cancelled(reason), attempts=0)
 

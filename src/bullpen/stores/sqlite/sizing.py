@@ -1,23 +1,32 @@
 """The size of groups: what may wait there is looked at before anything of a batch is added."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from bullpen.errors import GroupFull
 from bullpen.job.spec import NewJob
-from bullpen.stores.base import Added
-from bullpen.stores.sqlite.adding import add, is_taken, owner_of
 from bullpen.stores.sqlite.grouping import Group, read_group, read_ring
+from bullpen.stores.sqlite.knowing import is_taken, owner_of
 from bullpen.stores.sqlite.transaction import Transaction
 
 
-def add_within_sizes(tx: Transaction, jobs: Sequence[NewJob]) -> list[Added]:
+def check_sizes(tx: Transaction, jobs: Sequence[NewJob]) -> None:
+    """GroupFull if there is no room for all that is new."""
     grouped: dict[tuple[str, str], list[NewJob]] = {}
-    for job in jobs:
-        if job.spec.group is not None and not job.spec.delay_ms:
+    for job in _entering(tx, jobs):
+        if job.spec.group is not None:
             grouped.setdefault((job.queue, job.spec.group), []).append(job)
     for (queue, group), some in grouped.items():
         _check(tx, queue, group, some)
-    return add(tx, jobs)
+
+
+def _entering(tx: Transaction, jobs: Sequence[NewJob]) -> Iterator[NewJob]:
+    """Those that would go into a line at once: not after a delay or their children, nor below one that is there."""
+    for job in jobs:
+        if not job.children:
+            if not job.spec.delay_ms:
+                yield job
+        elif job.id is None or not is_taken(tx, tx.queue_number_if_known(job.queue), job.id):
+            yield from _entering(tx, job.children)
 
 
 def _check(tx: Transaction, name: str, group_name: str, jobs: Sequence[NewJob]) -> None:

@@ -6,19 +6,22 @@ from bullpen.errors import JobMissing, WrongState
 from bullpen.job.events import Event, EventKind
 from bullpen.job.record import JobRef
 from bullpen.job.state import FINISHED, State
-from bullpen.job.state import READY as READY_STATES
 from bullpen.stores.base import Cancellation
 from bullpen.stores.sqlite.adding import release_dedup
 from bullpen.stores.sqlite.claiming import make_runnable
+from bullpen.stores.sqlite.family import any_active, child_back, descendants, has_pending
 from bullpen.stores.sqlite.forgetting import forget
 from bullpen.stores.sqlite.grouping import forget_all
 from bullpen.stores.sqlite.rows import STATE_NUMBER, state_of
-from bullpen.stores.sqlite.schema import ACTIVE, COMPLETED, DELAYED, FAILED, READY, moving_tables
+from bullpen.stores.sqlite.scheduling import PENDING_TICKS, is_next_tick
+from bullpen.stores.sqlite.schema import ACTIVE, COMPLETED, DELAYED, FAILED, READY, WAITING_CHILDREN, moving_tables
 from bullpen.stores.sqlite.settling import Held, cancelled, end_unstarted, look_up
 from bullpen.stores.sqlite.transaction import Row, Transaction, counter_of
 
 BULK = 5_000
 """How many jobs a bulk verb moves in one commit; callers go on until all are done."""
+_NO_TICK = f" AND (own_id IS NULL OR own_id NOT IN ({PENDING_TICKS}))"
+"""The next tick of a schedule is never swept away: without it the schedule would stop."""
 
 
 def cancel(tx: Transaction, ref: JobRef, reason: str) -> Cancellation:
@@ -59,17 +62,22 @@ def retry_all(tx: Transaction, queue_name: str, state: State, limit: int) -> int
 
 def _retry(tx: Transaction, job: Held) -> None:
     prev = state_of(job.state, job.priority)
+    must_wait = job.has_children and has_pending(tx.db, job.key)
+    state = WAITING_CHILDREN if must_wait else READY
     tx.db.execute(
-        f"UPDATE job SET state = {READY}, position = ?, entered_ms = ?, attempts_made = 0, crashes = NULL,"
+        "UPDATE job SET state = ?, position = ?, entered_ms = ?, attempts_made = 0, crashes = NULL,"
         " started_ms = NULL, finished_ms = NULL, start_by_ms = NULL, result = NULL, failure = NULL, progress = NULL"
         " WHERE key = ?",
-        (tx.take_numbers(1), tx.now_ms, job.key),
+        (state, tx.take_numbers(1), tx.now_ms, job.key),
     )
     tx.count(job.queue, counter_of(job.state, job.priority), -1)
-    tx.count(job.queue, counter_of(READY, job.priority), 1)
-    tx.count_grouped(job.queue, job.spec.group, READY, 1)
+    tx.count(job.queue, counter_of(state, job.priority), 1)
+    tx.count_grouped(job.queue, job.spec.group, state, 1)
+    if job.parent is not None:
+        child_back(tx, job.key, job.parent)
     add_log(tx, job, [f"retried by hand from {prev} after {job.attempts_made} attempts"])
-    tx.tell(job.queue, Event(EventKind.WAITING, job.id, tx.now_ms, job.tenant, prev=prev))
+    kind = EventKind.WAITING_CHILDREN if must_wait else EventKind.WAITING
+    tx.tell(job.queue, Event(kind, job.id, tx.now_ms, job.tenant, prev=prev))
     tx.now_runnable(job.queue)
 
 
@@ -101,7 +109,12 @@ def remove(tx: Transaction, ref: JobRef) -> None:
     job = _job(tx, ref)
     if job.state == ACTIVE:
         raise _wrong_state(ref, job, "to be removed; cancel it first")
-    _forget_and_tell(tx, [job.key], remember_ids=False)
+    if is_next_tick(tx, job.queue, job.id):
+        raise WrongState(f"job {ref.id!r} of queue {ref.queue!r} is the next one of a schedule; remove the schedule")
+    family = descendants(tx, job.key) if job.has_children else [(job.key, job.state)]
+    if any_active(family):
+        raise WrongState(f"job {ref.id!r} of queue {ref.queue!r} has a child that is active; cancel that first")
+    _forget_and_tell(tx, [key for key, _ in family], remember_ids=False)
 
 
 def _forget_and_tell(tx: Transaction, keys: Sequence[int], *, remember_ids: bool) -> None:
@@ -161,7 +174,7 @@ def drain(tx: Transaction, name: str, *, delayed: bool) -> int:
     queue = tx.existing_queue(name)
     states = f"{READY}, {DELAYED}" if delayed else f"{READY}"
     rows = tx.db.execute(
-        f"SELECT key FROM job WHERE queue = ? AND state IN ({states}) LIMIT ?", (queue, BULK)
+        f"SELECT key FROM job WHERE queue = ? AND state IN ({states}){_NO_TICK} LIMIT ?", (queue, queue, BULK)
     ).fetchall()
     _forget_and_tell(tx, [key for (key,) in rows], remember_ids=True)
     return len(rows)
@@ -175,13 +188,13 @@ def clean(tx: Transaction, name: str, state: State, older_than_ms: int, limit: i
     line = {State.WAITING: " AND priority = 0", State.PRIORITIZED: " AND priority > 0"}.get(state, "")
     rows = tx.db.execute(
         f"SELECT key FROM job WHERE queue = ? AND state = {STATE_NUMBER[state]:d}{line} AND {entered} <= ?"
-        f" ORDER BY {entered}, key LIMIT ?",
-        (queue, tx.now_ms - older_than_ms, limit),
+        f"{'' if state in FINISHED else _NO_TICK} ORDER BY {entered}, key LIMIT ?",
+        (queue, tx.now_ms - older_than_ms, *([] if state in FINISHED else [queue]), limit),
     ).fetchall()
-    if state in READY_STATES or state == State.DELAYED:
-        _forget_and_tell(tx, [key for (key,) in rows], remember_ids=True)
-    else:
+    if state in FINISHED:
         forget(tx, [key for (key,) in rows], remember_ids=True)
+    else:
+        _forget_and_tell(tx, [key for (key,) in rows], remember_ids=True)
     if rows:
         tx.tell(queue, Event(EventKind.CLEANED, at_ms=tx.now_ms, count=len(rows)))
     return len(rows)
@@ -194,7 +207,7 @@ def obliterate(tx: Transaction, name: str, *, force: bool) -> bool:
     if active and not force:
         raise WrongState(f"queue {name!r} has {active} active jobs: stop its workers first, or force")
     rows = tx.db.execute("SELECT key FROM job WHERE queue = ? LIMIT ?", (queue, BULK)).fetchall()
-    forget(tx, [key for (key,) in rows], remember_ids=False)
+    forget(tx, [key for (key,) in rows], remember_ids=False, with_queue=queue)
     if len(rows) == BULK:
         pause(tx, name)
         return False
@@ -202,7 +215,7 @@ def obliterate(tx: Transaction, name: str, *, force: bool) -> bool:
     tx.count(queue, "paused", -paused)
     tx.count(queue, "limited", -tx.counters(queue, "limited")[0])
     forget_all(tx, queue)
-    for table in ("dedup", "id_memory", "event", "queue_limit", *moving_tables(tx.db)):
+    for table in ("dedup", "id_memory", "event", "schedule", "queue_limit", *moving_tables(tx.db)):
         tx.db.execute(f"DELETE FROM {table} WHERE queue = ?", (queue,))
     tx.unlist(queue)
     return True

@@ -7,17 +7,21 @@ from typing import TypeVar, cast
 
 from bullpen.clock import SYSTEM_CLOCK, Clock
 from bullpen.errors import StoreNotOpen
-from bullpen.job.events import Event, EventKind
+from bullpen.job.entries import JournalEntry, JournalPage
 from bullpen.job.limits import GroupLimits, GroupPage, QueueLimits, QueueStanding
 from bullpen.job.record import CrashKind, CrashLimits, JobRecord, JobRef, Lease
+from bullpen.job.schedule import Schedule, ScheduleRecord, tick_of
 from bullpen.job.spec import NewJob
 from bullpen.job.state import State
+from bullpen.job.trees import check_children, check_trees
 from bullpen.job.verdicts import Settlement
 from bullpen.stores.base import (
     Added,
     Cancellation,
+    ChildPage,
     Claimed,
     Counts,
+    Delivery,
     EventPage,
     Exchanged,
     JobPage,
@@ -25,26 +29,30 @@ from bullpen.stores.base import (
     Notice,
     Renewal,
     Rescued,
+    ScheduleOutcome,
     SettleOutcome,
     StoreFacts,
+    TickStart,
     WorkerInfo,
 )
 from bullpen.stores.moving import Cargo, MemoryPage, Move, SavedJob
 from bullpen.stores.sqlite import (
+    adding,
     claiming,
     exporting,
+    journaling,
     leasing,
     limiting,
     looking,
     rescuing,
     restoring,
-    settling,
+    scheduling,
     steering,
 )
 from bullpen.stores.sqlite.connection import Sync
+from bullpen.stores.sqlite.exchanging import exchange
 from bullpen.stores.sqlite.file import SharedFile, Waiter, acquire, release
-from bullpen.stores.sqlite.requests import answer_add, answer_exchange
-from bullpen.stores.sqlite.sizing import add_within_sizes
+from bullpen.stores.sqlite.requests import answer_add, answer_exchange, answer_signal
 from bullpen.stores.sqlite.transaction import News, Transaction
 
 T = TypeVar("T")
@@ -98,7 +106,12 @@ class SqliteStore:
     # ── producing and working ────────────────────────────────────────────────────────────
 
     async def add(self, jobs: Sequence[NewJob], *, request: str) -> Sequence[Added]:
-        return await self._write(lambda tx: answer_add(tx, request, lambda: add_within_sizes(tx, jobs)))
+        check_trees(jobs)
+        return await self._write(lambda tx: answer_add(tx, request, lambda: adding.add_checked(tx, jobs)))
+
+    async def add_children(self, lease: Lease, jobs: Sequence[NewJob], *, request: str) -> Sequence[Added]:
+        check_children(jobs)
+        return await self._write(lambda tx: answer_add(tx, request, lambda: adding.add_children(tx, lease, jobs)))
 
     async def claim(
         self, wants: Mapping[str, int], *, worker: str, lease_ms: int, request: str, at_most: int | None = None
@@ -122,16 +135,14 @@ class SqliteStore:
         file = self._file
         token = file.next_claim()
         claimant = claiming.Claimant(worker, lease_ms, token)
-
-        def exchange(tx: Transaction, *, may_claim: bool) -> Exchanged:
-            tx.failed.clear()
-            settled = settling.settle(tx, settlements) if settlements else []
-            claimed = claiming.claim(tx, wants, claimant, at_most) if wants and may_claim else Claimed()
-            _tell_if_drained(tx, settlements, settled, claimed)
-            return Exchanged(tuple(settled), claimed, tuple(tx.failed))
-
         answer = await self._write(
-            lambda tx: answer_exchange(tx, request, lease_ms, token.text, lambda may: exchange(tx, may_claim=may))
+            lambda tx: answer_exchange(
+                tx,
+                request,
+                lease_ms,
+                token.text,
+                lambda may: exchange(tx, settlements, wants if may else {}, claimant, at_most),
+            )
         )
         file.presence.mark_received(token.number)
         return answer
@@ -236,6 +247,32 @@ class SqliteStore:
     async def add_log(self, ref: JobRef, lines: Sequence[str]) -> int:
         return await self._write(lambda tx: steering.log(tx, ref, lines))
 
+    # ── durable steps ────────────────────────────────────────────────────────────────────
+
+    async def append_journal(
+        self, ref: JobRef, entries: Sequence[JournalEntry], *, epoch: int
+    ) -> Sequence[JournalEntry]:
+        return await self._write(lambda tx: journaling.append(tx, ref, entries, epoch))
+
+    async def read_journal(self, ref: JobRef, *, start: int = 0, limit: int = 1_000) -> JournalPage:
+        return await self._file.read(lambda db: journaling.read(db, ref, start, limit))
+
+    async def receive(self, ref: JobRef, entry: JournalEntry, *, epoch: int) -> JournalEntry | None:
+        return await self._write(lambda tx: journaling.receive(tx, ref, entry, epoch))
+
+    async def fork_journal(self, ref: JobRef, at: int, to: JobRef) -> int:
+        return await self._write(lambda tx: journaling.fork(tx, ref, at, to))
+
+    async def forget_journal(self, ref: JobRef) -> None:
+        await self._write(lambda tx: journaling.forget(tx, ref))
+
+    async def signal(self, ref: JobRef, name: str, payload: bytes, *, request: str) -> Delivery:
+        return await self._write(
+            lambda tx: answer_signal(tx, request, lambda: journaling.signal(tx, ref, name, payload))
+        )
+
+    # ── steering a queue ─────────────────────────────────────────────────────────────────
+
     async def pause(self, queue: str) -> None:
         await self._write(lambda tx: steering.pause(tx, queue))
 
@@ -290,6 +327,31 @@ class SqliteStore:
             lambda db: limiting.groups(db, looking.existing_queue(db, queue), limit, cursor, now_ms)
         )
 
+    # ── schedules ────────────────────────────────────────────────────────────────────────
+
+    async def put_schedule(
+        self, schedule: Schedule, *, next_ms: int | None, seen_ms: int | None, count: int = 1, paused: bool = False
+    ) -> ScheduleOutcome:
+        return await self._write(lambda tx: scheduling.put(tx, schedule, next_ms, seen_ms, count=count, paused=paused))
+
+    async def start_tick(self, lease: Lease) -> TickStart:
+        return await self._write(lambda tx: scheduling.start_tick(tx, lease, tick_of(lease.ref.id)))
+
+    async def advance_schedule(self, queue: str, schedule_id: str, *, tick_ms: int, next_ms: int | None) -> bool:
+        return await self._write(lambda tx: scheduling.advance(tx, queue, schedule_id, tick_ms, next_ms))
+
+    async def remove_schedule(self, queue: str, schedule_id: str) -> None:
+        await self._write(lambda tx: scheduling.remove(tx, queue, schedule_id))
+
+    async def schedule(self, queue: str, schedule_id: str) -> ScheduleRecord:
+        return await self._file.read(lambda db: scheduling.one(db, queue, schedule_id))
+
+    async def schedules(self, queue: str) -> Sequence[ScheduleRecord]:
+        return await self._file.read(lambda db: scheduling.all_of(db, queue))
+
+    async def idle_schedules(self, queues: Sequence[str]) -> Sequence[ScheduleRecord]:
+        return await self._file.read(lambda db: scheduling.idle(db, queues, self._clock.now_ms()))
+
     # ── looking ──────────────────────────────────────────────────────────────────────────
 
     async def job(self, ref: JobRef) -> JobRecord:
@@ -301,6 +363,9 @@ class SqliteStore:
         return await self._file.read(
             lambda db: looking.jobs(db, queue, state, limit, cursor, newest_first=newest_first)
         )
+
+    async def children(self, ref: JobRef, *, limit: int = 1_000, cursor: str | None = None) -> ChildPage:
+        return await self._file.read(lambda db: looking.children(db, ref, limit, cursor))
 
     async def logs(self, ref: JobRef, *, start: int = 0, limit: int = 1_000) -> LogPage:
         return await self._file.read(lambda db: looking.logs(db, ref, start, limit))
@@ -339,16 +404,3 @@ class SqliteStore:
 
     async def restore(self, queue: str, cargo: Cargo, *, run: str) -> int:
         return await self._write(lambda tx: restoring.restore(tx, queue, cargo, run))
-
-
-def _tell_if_drained(
-    tx: Transaction, settlements: Sequence[Settlement], outcomes: Sequence[SettleOutcome], claimed: Claimed
-) -> None:
-    """Say so when the last job of a queue was settled and nothing more is to run."""
-    busy = {job.lease.ref.queue for job in claimed.jobs}
-    done = zip(settlements, outcomes, strict=True)
-    settled = {settlement.lease.ref.queue for settlement, outcome in done if outcome == SettleOutcome.SETTLED}
-    for name in settled - busy:
-        queue = tx.queue_number_if_known(name)
-        if queue and not any(tx.counters(queue, "waiting", "prioritized", "delayed", "active")):
-            tx.tell(queue, Event(EventKind.DRAINED, at_ms=tx.now_ms))

@@ -147,12 +147,11 @@ async def test_a_subject_that_is_taken_stays_with_its_job(store: Store) -> None:
 
 
 async def test_memories_told_twice_never_get_shorter(harness: Harness, store: Store) -> None:
-    """A subject that comes again lasts as long as the longer of the two, with what is kept for its job."""
+    """A subject that comes again lasts as long as the longer of the two."""
     now_ms = harness.clock.now_ms()
     await add_one(store)
     await begin(store)
-    kept = NewJob(POST, "welcome", id="kept")
-    long = Subject("subject", "own-1", now_ms + 20_000, kept)
+    long = Subject("subject", "own-1", now_ms + 20_000)
     short = Subject("subject", "own-1", now_ms + 10_000)
     for subject in (long, short):
         await store.restore(POST, Cargo(subjects=(subject,), ids=(RememberedId("own-1", now_ms + 1_000),)), run="run")

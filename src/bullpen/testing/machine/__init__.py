@@ -8,18 +8,22 @@ its jobs must be what the model has: every job is in exactly one place.
 
     walk ─ checks ─┬─ adding ─ working ─ requesting ─┬─ StoreMachine
                    ├─ rescuing ──────────────────────┤
-                   └─ steering ──────────────────────┘
+                   ├─ steering ──────────────────────┤
+                   └─ scheduling ────────────────────┘
+                   └─ journaling ────────────────────┘
 """
 
+from bullpen.testing.machine.journaling import Journaling
 from bullpen.testing.machine.requesting import Requesting
 from bullpen.testing.machine.rescuing import Rescuing
+from bullpen.testing.machine.scheduling import Scheduling
 from bullpen.testing.machine.steering import Steering
 from bullpen.testing.machine.walk import Place
 
 __all__ = ["Place", "StoreMachine", "store_machine"]
 
 
-class StoreMachine(Requesting, Rescuing, Steering):
+class StoreMachine(Requesting, Rescuing, Steering, Scheduling, Journaling):
     """All rules, on one walk."""
 
 

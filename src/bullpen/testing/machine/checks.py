@@ -13,6 +13,7 @@ from bullpen.testing.machine.walk import PAGE, Walk, or_refusal
 _STATES_OF: dict[EventKind, frozenset[State]] = {
     EventKind.WAITING: READY,
     EventKind.DELAYED: frozenset({State.DELAYED}),
+    EventKind.WAITING_CHILDREN: frozenset({State.WAITING_CHILDREN}),
     EventKind.ACTIVE: frozenset({State.ACTIVE}),
     EventKind.COMPLETED: frozenset({State.COMPLETED}),
     EventKind.FAILED: frozenset({State.FAILED}),
@@ -26,7 +27,10 @@ class Checks(Walk):
     def both_agree(self) -> None:
         self._every_job_is_in_exactly_one_place()
         self._queues_are_as_told()
+        self._parents_know_their_children()
         self._the_log_tells_where_each_job_is()
+        self._model.note_resting(self._sight.schedules)
+        assert self._sight.schedules == self._model.all_schedules()
         self._compared = True
 
     def _every_job_is_in_exactly_one_place(self) -> None:
@@ -35,7 +39,7 @@ class Checks(Walk):
             for state in State:
                 found = [comparable(record) for record in self._sight.jobs.get((queue, state), [])]
                 expected = [comparable(job.record) for job in self._model.line(queue, state)]
-                if state == State.ACTIVE:  # their order is the store's own
+                if state in (State.ACTIVE, State.WAITING_CHILDREN):  # their order is the store's own
                     found.sort(key=lambda record: record.ref)
                     expected.sort(key=lambda record: record.ref)
                 assert found == expected, f"{state} in {queue}"
@@ -54,6 +58,13 @@ class Checks(Walk):
             found, expected = self._sight.limits[queue], self._model.queue_standing(queue)
             assert found.limits == expected.limits
             assert is_about(found.closed_until_ms, expected.closed_until_ms), f"closing of {queue}"
+
+    def _parents_know_their_children(self) -> None:
+        for parent in self._model.bonds:
+            told = self._run(self._store.children(parent.ref)).children
+            found = {(child.ref, child.state, child.result) for child in told}
+            assert found == self._model.children(parent.ref), f"children of {parent.ref}"
+            assert len(told) == len(found)
 
     def _the_log_tells_where_each_job_is(self) -> None:
         for queue, told in self._told.items():
@@ -81,6 +92,8 @@ class Checks(Walk):
                 assert self._run(self._store.job(record.ref)) == record
                 lines = self._run(self._store.logs(record.ref)).total
                 assert lines == self._model.jobs[record.ref].log_lines
+                journal = self._run(self._store.read_journal(record.ref)).entries
+                assert list(journal) == [entry for _, entry in sorted(self._model.jobs[record.ref].journal.items())]
         for ref in {lease.ref for lease in self._leases} - self._model.jobs.keys():
             assert self._run(or_refusal(self._store.job(ref))) is JobMissing
 
@@ -105,9 +118,11 @@ def is_about(found_ms: int | None, expected_ms: int | None) -> bool:
 
 def comparable(record: JobRecord) -> JobRecord:
     """Without what a store may word, or keep of earlier attempts, as it likes."""
-    failure = record.failure
+    failure, doomed = record.failure, record.doomed
     if failure is not None and failure.kind != FailureKind.ERROR:
         failure = msgspec.structs.replace(failure, message="")
+    if doomed is not None:
+        record = msgspec.structs.replace(record, doomed=msgspec.structs.replace(doomed, message=""))
     if record.state == State.ACTIVE:
         return msgspec.structs.replace(record, failure=failure)
     return msgspec.structs.replace(record, failure=failure, worker=None, started_ms=None)

@@ -9,14 +9,26 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from bullpen.job.entries import EntryKind, EntryState, JournalEntry
 from bullpen.job.limits import GroupLimits, QueueLimits
 from bullpen.job.record import CrashKind, CrashLimits, Failure
-from bullpen.job.spec import Dedup, JobSpec, Keep
+from bullpen.job.spec import Dedup, JobSpec, Keep, OnFailure
 from bullpen.job.state import FINISHED, READY, State
-from bullpen.job.verdicts import Cancelled, Completed, Failed, Limited, Postponed, Released, Retry, Verdict
+from bullpen.job.verdicts import (
+    AwaitChildren,
+    Cancelled,
+    Completed,
+    Failed,
+    Limited,
+    Parked,
+    Postponed,
+    Released,
+    Retry,
+    Verdict,
+)
 
 TICK_MS = 2_000
-STATES = [state for state in State if state != State.WAITING_CHILDREN]
+STATES = list(State)
 
 Draft = dict[str, Any]
 """A job still to be named: its queue and its options; `start_in_ms` counts from now, `dedup` is the walk's."""
@@ -26,7 +38,7 @@ workers = st.sampled_from(["worker-1", "worker-2"])
 delays_ms = st.sampled_from([3_000, 401_000, 8_001_000])
 leases_ms = st.sampled_from([2_001_000, 12_001_000])
 _priorities = st.integers(0, 2)
-_payloads = st.sampled_from([b"{}", b'{"n":1}', b'{"n":2}'])
+payloads = st.sampled_from([b"{}", b'{"n":1}', b'{"n":2}'])
 seldom = st.integers(0, 4).map(lambda n: n == 4)
 wants = st.dictionaries(queues, st.integers(1, 3), min_size=1)
 limits = st.sampled_from([CrashLimits(), CrashLimits(killed=0, lost_heartbeat=1), CrashLimits(total=0)])
@@ -71,7 +83,7 @@ queue_limits = st.tuples(_few, _few).map(
 _options: dict[str, st.SearchStrategy[Any]] = {
     "id": st.sampled_from(["x", "y", "z"]),
     "group": groups,
-    "data": _payloads,
+    "data": payloads,
     "priority": st.integers(1, 2),
     "delay_ms": delays_ms,
     "lifo": st.just(True),
@@ -86,9 +98,34 @@ drafts: st.SearchStrategy[Draft] = st.builds(
     st.integers(0, 2).map(lambda n: n == 2),
     st.lists(st.one_of([st.tuples(st.just(name), value) for name, value in _options.items()]), max_size=3),
 )
-batches = st.lists(drafts, min_size=1, max_size=4)
-few_drafts = st.lists(drafts, max_size=2)
+_policies = st.none() | st.sampled_from(OnFailure)
+_leaves: st.SearchStrategy[Draft] = st.builds(lambda draft, policy: {**draft, "on_failure": policy}, drafts, _policies)
+
+
+def _with_children(roots: st.SearchStrategy[Draft], below: st.SearchStrategy[Draft]) -> st.SearchStrategy[Draft]:
+    children = st.lists(below, min_size=1, max_size=2)
+    return st.builds(lambda root, few: {**root, "children": few}, roots, children)
+
+
+trees = _with_children(drafts, _leaves | _with_children(_leaves, _leaves))
+_any = st.one_of(drafts, drafts, trees)
+batches = st.lists(_any, min_size=1, max_size=4)
+few_drafts = st.lists(_any, max_size=2)
+new_children = st.lists(_leaves | _with_children(_leaves, _leaves), min_size=1, max_size=2)
 _failures = st.builds(Failure, st.sampled_from(["no answer", "bad data"]))
+signals = st.sampled_from(["approved", "paid"])
+# The clock of a walk begins at a time of its own; these are before, soon after and long after it.
+parked_until_ms = st.sampled_from([1_000_001_000, 1_750_000_401_000, 1_750_012_001_000, 1_760_000_001_000])
+_entries = st.builds(
+    JournalEntry,
+    st.integers(0, 3),
+    st.sampled_from(["charge", "ship"]),
+    state=st.sampled_from(EntryState),
+    value=st.none() | payloads,
+)
+# One entry for a place: a batch that is sent again finds each as the first one left it.
+entry_batches = st.lists(_entries, min_size=1, max_size=3, unique_by=lambda entry: entry.place)
+waits = st.builds(JournalEntry, st.integers(0, 3), signals, st.just(EntryKind.WAIT))
 verdicts: st.SearchStrategy[Verdict] = st.one_of(
     st.builds(Completed, st.sampled_from([b"null", b"1"])),
     st.builds(Retry, _failures, st.just(0) | delays_ms),
@@ -97,6 +134,8 @@ verdicts: st.SearchStrategy[Verdict] = st.one_of(
     st.builds(Postponed, delays_ms, st.sampled_from(["", "later"])),
     st.builds(Released, st.none() | crash_kinds),
     st.builds(Limited, delays_ms, st.booleans()),
+    st.builds(Parked, st.none() | parked_until_ms, st.lists(signals, max_size=2).map(tuple), st.just("waits")),
+    st.just(AwaitChildren()),
 )
 
 
@@ -111,16 +150,16 @@ steps_of_a_job = st.one_of(
     _step("change_delay", delay_ms=delays_ms),
     _step("change_priority", priority=_priorities),
     _step("remove"),
-    _step("update_data", data=_payloads),
-    _step("set_progress", progress=_payloads),
+    _step("update_data", data=payloads),
+    _step("set_progress", progress=payloads),
     _step("add_log", lines=st.lists(st.just("line"), max_size=3)),
 )
 APT = {
-    "cancel": READY | {State.DELAYED, State.ACTIVE},
+    "cancel": READY | {State.DELAYED, State.ACTIVE, State.WAITING_CHILDREN},
     "retry": FINISHED,
     "promote": {State.DELAYED},
     "change_delay": {State.DELAYED},
-    "change_priority": READY | {State.DELAYED, State.ACTIVE},
+    "change_priority": READY | {State.DELAYED, State.ACTIVE, State.WAITING_CHILDREN},
 }
 """In which states a step is not refused, where that is not all."""
 steps_of_groups = st.one_of(

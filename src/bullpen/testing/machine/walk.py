@@ -13,6 +13,7 @@ from bullpen.job.events import Event
 from bullpen.job.limits import GroupPage, QueueStanding
 from bullpen.job.names import is_generated_id
 from bullpen.job.record import JobRecord, Lease
+from bullpen.job.schedule import ScheduleRecord
 from bullpen.job.spec import Dedup
 from bullpen.job.state import State
 from bullpen.stores.base import Added, Counts, Exchanged
@@ -46,6 +47,7 @@ class Sight:
     groups: dict[str, GroupPage] = dataclasses.field(default_factory=dict)
     limits: dict[str, QueueStanding] = dataclasses.field(default_factory=dict)
     oldest_ms: dict[str, int | None] = dataclasses.field(default_factory=dict)
+    schedules: list[ScheduleRecord] = dataclasses.field(default_factory=list)
 
 
 class Walk(RuleBasedStateMachine):
@@ -96,14 +98,25 @@ class Walk(RuleBasedStateMachine):
         """Ask both the same: they say the same, or refuse it in the same way."""
         answer = self._run(or_refusal(getattr(self._store, verb)(*arguments, **options)))
         self._look()
-        assert answer == do(lambda: getattr(self._model, verb)(*arguments, **options))
+        assert answer == self._of_model(verb, *arguments, **options)
 
-    def _ask(self, request: str, call: Callable[[], Coroutine[Any, Any, T]], *, lost: bool = False) -> T:
-        """Ask, and keep the answer; if it is lost, ask again."""
+    def _of_model(self, verb: str, *arguments: object, **options: object) -> object:
+        return do(lambda: getattr(self._model, verb)(*arguments, **options))
+
+    def _running_first(self) -> list[Lease]:
+        """Leases that are held, more often than any that ever was given."""
+        held = [lease for lease in self._leases if self._model.held(lease) is not None]
+        return [*held[::-1] * 3, *self._leases]
+
+    def _ask(
+        self, request: str, call: Callable[[], Coroutine[Any, Any, T]], *, lost: bool = False
+    ) -> T | type[JobError]:
+        """Ask, and keep the answer; if it is lost, ask again. A refusal is not remembered."""
         if lost:
             self._run(lose_answer(call))
-        answer = self._run(call())
-        self._asked.append(Asked(request, call, answer, self._model.now_ms))  # type: ignore[arg-type]
+        answer = self._run(or_refusal(call()))
+        if not isinstance(answer, type):
+            self._asked.append(Asked(request, call, answer, self._model.now_ms))  # type: ignore[arg-type]
         self._look()
         return answer
 
@@ -124,8 +137,9 @@ class Walk(RuleBasedStateMachine):
             sight.groups[queue] = await self._store.groups(queue, limit=100)
             sight.limits[queue] = await self._store.limits(queue)
             sight.oldest_ms[queue] = await self._store.oldest_waiting_ms(queue)
+            sight.schedules += await self._store.schedules(queue)
             for state in drawing.STATES:
-                if getattr(counts, state):
+                if getattr(counts, state.replace("-", "_")):
                     sight.jobs[queue, state] = await self._read_jobs(queue, state)
         for queue, told in self._told.items():
             told.extend(await self._read_log(queue, self._cursors[queue], limit=1_000))

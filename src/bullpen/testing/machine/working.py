@@ -7,11 +7,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
 from bullpen.job.record import Lease
-from bullpen.job.verdicts import Completed, Settlement, Verdict
+from bullpen.job.verdicts import AwaitChildren, Completed, Settlement, Verdict
 from bullpen.stores.base import Claimed, Exchanged
 from bullpen.testing.machine import drawing
 from bullpen.testing.machine.adding import Adding
 from bullpen.testing.machine.checks import comparable, is_about
+from bullpen.testing.machine.walk import do
 
 _LEASE_MS = 2_001_000
 
@@ -26,7 +27,9 @@ class Working(Adding):
             return Exchanged((), await self._store.claim(wants, worker=worker, lease_ms=lease_ms, request=request))
 
         self._tick()
-        self._expect_claimed(self._ask(request, claim, lost=lost).claimed, wants, worker, lease_ms)
+        answer = self._ask(request, claim, lost=lost)
+        assert isinstance(answer, Exchanged)
+        self._expect_claimed(answer.claimed, wants, worker, lease_ms)
 
     @precondition(lambda self: self._leases)
     @rule(
@@ -36,7 +39,9 @@ class Working(Adding):
         lost=drawing.seldom,
     )
     def settle(self, data: st.DataObject, verdicts: list[Verdict], then: list[drawing.Draft], lost: bool) -> None:
-        settlements = self._draw_settlements(data, verdicts, then)
+        self._both_settle(self._draw_settlements(data, verdicts, then), lost=lost)
+
+    def _both_settle(self, settlements: Sequence[Settlement], *, lost: bool = False) -> None:
         request = self._fresh("request")
 
         async def settle() -> Exchanged:
@@ -44,6 +49,7 @@ class Working(Adding):
 
         self._tick()
         answer = self._ask(request, settle, lost=lost)
+        assert isinstance(answer, Exchanged)
         assert list(answer.settled) == self._model.settle(settlements)
 
     @precondition(lambda self: self._model.jobs)
@@ -72,6 +78,7 @@ class Working(Adding):
 
         self._tick()
         answer = self._ask(request, exchange, lost=lost)
+        assert isinstance(answer, Exchanged)
         assert list(answer.settled) == self._model.settle(settlements)
         self._expect_claimed(answer.claimed, wants, worker, _LEASE_MS)
 
@@ -84,6 +91,20 @@ class Working(Adding):
         if len(self._leases) > known:
             self.both_agree()
             self.settle(data, [verdict], then, lost=False)
+
+    @precondition(lambda self: self._leases)
+    @rule(data=st.data(), batch=drawing.new_children, lost=drawing.seldom, awaited=st.booleans())
+    def add_children(self, data: st.DataObject, batch: list[drawing.Draft], lost: bool, awaited: bool) -> None:
+        """For a lease that is held, more often than not; and then the job waits for them, or goes on."""
+        held = [lease for lease in self._leases if self._model.held(lease) is not None]
+        lease = data.draw(st.sampled_from([*held[::-1] * 3, *self._leases]), "lease")
+        jobs = self._named_apart(batch, as_children=True)
+        request = self._fresh("request")
+        answer = self._ask(request, lambda: self._store.add_children(lease, jobs, request=request), lost=lost)
+        self._learn_ids(jobs, answer)
+        assert answer == do(lambda: self._model.add_children(lease, jobs))
+        if awaited:
+            self._both_settle([Settlement(lease, AwaitChildren())])
 
     @precondition(lambda self: self._leases)
     @rule(data=st.data(), lease_ms=drawing.leases_ms)
@@ -101,6 +122,9 @@ class Working(Adding):
 
     def _expect_claimed(self, answer: Claimed, wants: Mapping[str, int], worker: str, lease_ms: int) -> None:
         jobs, next_due_ms = self._model.claim(wants, worker=worker, lease_ms=lease_ms)
+        if self._model.has_expired:
+            order = {claimed.job.ref: n for n, claimed in enumerate(answer.jobs)}
+            jobs.sort(key=lambda job: order.get(job.ref, -1))
         assert [comparable(claimed.job) for claimed in answer.jobs] == [comparable(job.record) for job in jobs]
         assert is_about(answer.next_due_ms, next_due_ms)
         for job, lease in zip(jobs, leases_of(answer), strict=True):
@@ -115,8 +139,7 @@ class Working(Adding):
         """For leases that are held, more often than for any that ever was given."""
         if not self._leases:
             return []
-        held = [lease for lease in self._leases if self._model.held(lease) is not None]
-        leases = st.sampled_from([*held[::-1] * 3, *self._leases])
+        leases = st.sampled_from(self._running_first())
         settlements = [Settlement(data.draw(leases, "lease"), verdict) for verdict in verdicts]
         for n, (lease, verdict) in enumerate((each.lease, each.verdict) for each in settlements):
             if isinstance(verdict, Completed):

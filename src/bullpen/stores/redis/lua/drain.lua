@@ -9,31 +9,34 @@ local with_delayed, limit = ARGV[4] == "delayed", tonumber(ARGV[5])
 
 if not exists(queue) then return "missing" end
 local ticks = redis.call("ZCARD", queue.base .. KEY.schedulers)
-local gone = 0
+local leaving = {}
 
-local function drain(place, state)
-  local first = limit - gone + ticks
+local function gather(place, state)
+  local first = limit - #leaving + ticks
   local ids = state == "waiting" and redis.call("LRANGE", place, -first, -1) or redis.call("ZRANGE", place, 0, first - 1)
   for _, id in ipairs(ids) do
-    if gone == limit then return end
-    if not is_pending_tick(queue, id) then
-      if state == "waiting" then redis.call("LREM", place, -1, id) else redis.call("ZREM", place, id) end
-      remove_job(queue, id, state, true, now)
-      gone = gone + 1
-    end
+    if #leaving == limit then return end
+    if not is_pending_tick(queue, id) then leaving[#leaving + 1] = { place = place, id = id, state = state } end
   end
 end
 
-drain(queue.paused, "waiting")
-drain(queue.wait, "waiting")
-drain(queue.prioritized, "prioritized")
-for _, id in ipairs(redis.call("ZRANGE", grouped_key(queue), 0, limit - gone - 1)) do
-  if gone == limit then break end
-  local state = state_in_group(queue, id)
-  leave_group_line(queue, id)
-  remove_job(queue, id, state, true, now)
-  gone = gone + 1
+-- All are gathered before the first goes: a parent that is released by that comes after the drain.
+gather(queue.paused, "waiting")
+gather(queue.wait, "waiting")
+gather(queue.prioritized, "prioritized")
+gather(grouped_key(queue), "grouped")
+if with_delayed then gather(queue.delayed, "delayed") end
+for _, job in ipairs(leaving) do
+  local state = job.state
+  if state == "grouped" then
+    state = state_in_group(queue, job.id)
+    leave_group_line(queue, job.id)
+  elseif state == "waiting" then
+    redis.call("LREM", job.place, -1, job.id)
+  else
+    redis.call("ZREM", job.place, job.id)
+  end
+  remove_job(queue, job.id, state, true, now)
 end
-if with_delayed then drain(queue.delayed, "delayed") end
 announce({ queue })
-return gone
+return #leaving

@@ -3,10 +3,12 @@
   ARGV 1 msgpack {now, memory_ms, queues = {{base, own}, …}, settlements = {{queue, id, token, epoch,
          verdict, …}, …}, wants = {{queue, count}, …}, at_most?, lease = {token, worker, ms, queues}}; `queue` counts from 1
   The same request again gets the first answer, with those of its jobs that are still held under it.
-  Returns {{"settled" | "lease-lost", …}, next due ms or "", {{base, id, token, epoch, record fields}, …},
-           {{base, id}, …} of jobs that failed here for good, start ms, worker}; the last two are what the
-           claim wrote into the records after they were read, or "" if they have it
-  Emits completed, failed, retries-exhausted, stalled, waiting, delayed, active, drained and what add emits ]]
+  Returns {{"settled" | "lease-lost" | "pending-children", …}, next due ms or "",
+           {{base, id, token, epoch, record fields}, …}, {{base, id}, …} of jobs that failed here for good,
+           start ms, worker}; the last two are what the claim wrote into the records after they were read, or ""
+           if they have it
+  Emits completed, failed, retries-exhausted, stalled, waiting, delayed, waiting-children, active, drained and
+        what add emits ]]
 local memory_key, asked = KEYS[1], cmsgpack.unpack(ARGV[1])
 
 local lease = asked.lease

@@ -1,10 +1,10 @@
 --[[ obliterate: remove a portion of a queue; it stays paused until the last one took the queue itself.
   KEYS 1 the queue's settings
-  ARGV 1 the queue's base  2 and of our own keys  3 "force" | ""  4 how many jobs at most
+  ARGV 1 the queue's base  2 and of our own keys  3 "force" | ""  4 how many jobs at most  5 now
   Returns "missing" if there never was such a queue, "more", "done", or how many active jobs forbid it
-  Emits nothing: the log goes too ]]
+  Emits nothing, since the log goes too; waiting or delayed for parents in other queues ]]
 local LOG_MEMORY_MS = 2592000000
-local queue, is_forced, limit = open_queue(ARGV[1], ARGV[2]), ARGV[3] ~= "", tonumber(ARGV[4])
+local queue, is_forced, limit, now = open_queue(ARGV[1], ARGV[2]), ARGV[3] ~= "", tonumber(ARGV[4]), tonumber(ARGV[5])
 
 if not exists(queue) then return "missing" end
 local running = redis.call("LLEN", queue.active)
@@ -13,10 +13,13 @@ if running > 0 and not is_forced then return running end
 local gone = 0
 
 local function obliterate_job(id)
-  local dedup_id = redis.call("HGET", queue.base .. id, FIELD.dedup_id)
+  local found = redis.call("HMGET", queue.base .. id, FIELD.dedup_id, FIELD.parent_key)
+  local dedup_id, parent_key = found[1], found[2]
   if dedup_id then redis.call("DEL", queue.base .. KEY.dedup .. dedup_id, queue.base .. KEY.dedup_next .. dedup_id) end
   redis.call("DEL", queue.base .. id .. KEY.lock)
   delete_record(queue, id)
+  -- A parent in this queue goes too; if it were released, it would be left behind.
+  if parent_key and find_relative(queue, parent_key) ~= queue then child_gone(queue, id, parent_key, now) end
   gone = gone + 1
 end
 
@@ -35,6 +38,7 @@ for i = 1, #groups, 2 do
     own .. KEY.group_line .. name, own .. KEY.group_active .. name)
   gone = gone + 1
 end
+announce({})
 if gone == limit then
   redis.call("HSET", queue.meta, FIELD.paused, 1)
   return "more"
@@ -49,8 +53,8 @@ for _, state in ipairs({ "completed", "failed" }) do
 end
 redis.call("DEL", schedulers, queue.meta, queue.counter, queue.priority_counter, queue.marker,
   queue.stalled, queue.base .. KEY.stalled_check, queue.limiter, queue.remembered_ids, queue.start_by,
-  queue.move, queue.arrivals, own .. KEY.group_default, own .. KEY.ring, own .. KEY.ring_rest, own .. KEY.ring_closed,
-  own .. KEY.ring_present, own .. KEY.group_places, own .. KEY.busy_groups)
+  queue.move, queue.arrivals, queue.with_steps, own .. KEY.group_default, own .. KEY.ring, own .. KEY.ring_rest,
+  own .. KEY.ring_closed, own .. KEY.ring_present, own .. KEY.group_places, own .. KEY.busy_groups)
 -- The numbers of the log outlive it for a while: by them its readers see whether they missed anything.
 redis.call("XTRIM", queue.events, "MAXLEN", 0)
 redis.call("PEXPIRE", queue.events, LOG_MEMORY_MS)

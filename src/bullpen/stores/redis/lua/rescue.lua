@@ -4,6 +4,8 @@
   Returns {{{base, id}, …} that wait again, {{base, id}, …} that ended}
   Emits stalled, waiting, failed and what add emits ]]
 local AT_ONCE = 1000 -- jobs taken back by one call at most; the next one comes soon
+local SWEEP_AT_ONCE = 100
+local SWEEP_EVERY_MS = 60000
 local asked = cmsgpack.unpack(ARGV[1])
 
 local queues = open_queues(asked.queues)
@@ -56,7 +58,7 @@ local function end_late(queue)
     local found = redis.call("HMGET", queue.base .. id, FIELD.start_by, FIELD.started)
     local is_late = found[1] and not found[2] and tonumber(found[1]) < asked.now
     local state = is_late and state_of(queue, id)
-    if state == "waiting" or state == "prioritized" or state == "delayed" then
+    if state and state ~= "active" and state ~= "completed" and state ~= "failed" then
       leave_place(queue, id, state)
       expire(queue, id, state, asked.now)
     end
@@ -82,10 +84,24 @@ local function reconcile_groups(queue)
   end
 end
 
+-- Of jobs that BullMQ removed. A portion at a time, and each job at most once in that time.
+local function sweep_steps(queue)
+  local known = redis.call("ZRANGEBYSCORE", queue.with_steps, "-inf", asked.now - SWEEP_EVERY_MS,
+    "LIMIT", 0, SWEEP_AT_ONCE)
+  for _, id in ipairs(known) do
+    if redis.call("EXISTS", queue.base .. id) == 0 then
+      delete_steps(queue, id)
+    else
+      redis.call("ZADD", queue.with_steps, "XX", asked.now, id)
+    end
+  end
+end
+
 -- What else is to be looked after now and then.
 local function sweep(queue)
   end_late(queue)
   reconcile_groups(queue)
+  sweep_steps(queue)
   redis.call("ZREMRANGEBYSCORE", queue.remembered_ids, "-inf", asked.now)
   -- A queue that was obliterated left its log to end in time; BullMQ may have begun it anew.
   if exists(queue) then redis.call("PERSIST", queue.events) end

@@ -6,7 +6,6 @@
   Returns "superseded" if another run began or none, {"taken", id} of a job whose id is another's here,
           or how many of the jobs were new
   Emits added, waiting, delayed ]]
-local CHUNK = 1000
 local queue, asked = open_queue(ARGV[1], ARGV[2]), cmsgpack.unpack(ARGV[3])
 local now = asked.now
 
@@ -33,9 +32,7 @@ local function select_new()
 end
 
 local function append_logs(id, lines)
-  for first = 1, #lines, CHUNK do
-    redis.call("RPUSH", queue.base .. id .. KEY.logs, unpack(lines, first, math.min(first + CHUNK - 1, #lines)))
-  end
+  in_chunks(lines, function(...) redis.call("RPUSH", queue.base .. id .. KEY.logs, ...) end)
 end
 
 local function place(job)

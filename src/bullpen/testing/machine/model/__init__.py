@@ -5,16 +5,20 @@ questions to both. Some things are a store's own choice, and the model is told o
 it is asked: the ids that the store gives, and how it orders jobs that ended in the same
 millisecond.
 
-    jobs ─ adding ─ ending ─┬─ grouping ─ working ─ rescuing ─┬─ Model
-                            └─ steering ──────────────────────┘
+    jobs ─ families ─ adding ─ ending ─┬─ grouping ─ working ─ rescuing ─┬─ Model
+                                       ├─ steering ──────────────────────┤
+                                       ├─ scheduling ────────────────────┤
+                                       └─ journaling ────────────────────┘
 """
 
 from bullpen.testing.machine.model.jobs import ModelJob
+from bullpen.testing.machine.model.journaling import Journaling
 from bullpen.testing.machine.model.rescuing import Rescuing
+from bullpen.testing.machine.model.scheduling import Scheduling
 from bullpen.testing.machine.model.steering import Steering
 
 __all__ = ["Model", "ModelJob"]
 
 
-class Model(Rescuing, Steering):
+class Model(Rescuing, Steering, Scheduling, Journaling):
     """All that can be asked of it."""

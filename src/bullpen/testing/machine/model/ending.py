@@ -11,11 +11,13 @@ from bullpen.testing.machine.model.jobs import ModelJob
 
 class Ending(Adding):
     def _finish(self, job: ModelJob, state: State, then: Sequence[NewJob] = ()) -> None:
-        self._move(job, state, finished_ms=self.now_ms)
+        self._move(job, state, finished_ms=self.now_ms, doomed=None)
         job.start_by_ms = None
+        job.delay_ms = 0
         job.ended = self.seen.get(job.ref, -1)
         self._free_subject(job, removed=False)
-        self.add(then)
+        self._child_ended(job)
+        self._add_all(then, None)
         self._retain(job)
 
     def _fail(self, job: ModelJob, failure: Failure) -> None:
@@ -41,5 +43,8 @@ class Ending(Adding):
     def _remove(self, jobs: Sequence[ModelJob], *, remember_ids: bool) -> None:
         self._forget(jobs, remember_ids=remember_ids)
         for job in jobs:
+            self.bonds.pop(job, None)
+        for job in jobs:
             if job.state not in FINISHED:
                 self._free_subject(job, removed=True)
+            self._child_gone(job)

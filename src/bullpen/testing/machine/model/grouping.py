@@ -1,13 +1,12 @@
 """Groups: which of them may give a job, and whose turn it is."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from bullpen.errors import GroupFull
 from bullpen.job.limits import GroupInfo, GroupLimits, GroupPage, QueueLimits, QueueStanding
 from bullpen.job.record import JobRef
 from bullpen.job.spec import NewJob
 from bullpen.job.state import READY, State
-from bullpen.stores.base import Added
 from bullpen.testing.machine.model.ending import Ending
 from bullpen.testing.machine.model.jobs import ModelJob
 from bullpen.testing.machine.model.limits import ModelGroup, ModelLimits
@@ -84,16 +83,24 @@ class Grouping(Ending):
 
     # ── sizes ────────────────────────────────────────────────────────────────────────────
 
-    def add_within_sizes(self, jobs: Sequence[NewJob]) -> list[Added]:
-        """What a producer adds; GroupFull if there is no room for all that is new."""
-        for queue, group in {(job.queue, job.spec.group) for job in jobs if job.spec.group and not job.spec.delay_ms}:
-            most = self.ring(queue).limits_of(group).max_size if group else None
-            entering = [job for job in jobs if (job.queue, job.spec.group) == (queue, group) and not job.spec.delay_ms]
-            more = self._how_many_enter(entering)
-            waiting = len(self.in_group(queue, group or "", *READY))
+    def _check_sizes(self, jobs: Sequence[NewJob]) -> None:
+        entering = [job for job in self._entering(jobs) if job.spec.group]
+        for queue, group in {(job.queue, job.spec.group or "") for job in entering}:
+            most = self.ring(queue).limits_of(group).max_size
+            more = self._how_many_enter([job for job in entering if (job.queue, job.spec.group) == (queue, group)])
+            waiting = len(self.in_group(queue, group, *READY))
             if most is not None and more and waiting + more > most:
                 raise GroupFull(group)
-        return self.add(jobs)
+
+    def _entering(self, jobs: Sequence[NewJob]) -> Iterator[NewJob]:
+        """What goes into a line at once: not after a delay or children, nor below a job that is there."""
+        for job in jobs:
+            ref = JobRef(job.queue, job.id or "")
+            if not job.children:
+                if not job.spec.delay_ms:
+                    yield job
+            elif ref not in self.jobs and not self._is_remembered(ref):
+                yield from self._entering(job.children)
 
     def _how_many_enter(self, jobs: Sequence[NewJob]) -> int:
         seen: set[tuple[str, str]] = set()

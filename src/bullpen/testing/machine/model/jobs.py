@@ -1,18 +1,21 @@
 """The jobs of the model: where each one is, and how it comes to another place."""
 
+import contextlib
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from bullpen.clock import Clock
 from bullpen.errors import JobMissing, QueueMissing, WrongState
+from bullpen.job.entries import JournalEntry
 from bullpen.job.names import is_generated_id
 from bullpen.job.record import JobRecord, JobRef, Lease
+from bullpen.job.schedule import Schedule
 from bullpen.job.spec import NewJob
 from bullpen.job.state import FINISHED, READY, State
-from bullpen.stores.base import ID_MEMORY_MS, Counts
+from bullpen.stores.base import FOREVER_MS, ID_MEMORY_MS, Counts
 from bullpen.testing.machine.model.limits import ModelLimits, ModelRing
 
 
@@ -31,6 +34,10 @@ class ModelJob:
     process: int = 0
     """Which process claimed it last."""
     log_lines: int = 0
+    journal: dict[int, JournalEntry] = dataclasses.field(default_factory=dict)
+    mailbox: list[tuple[str, bytes]] = dataclasses.field(default_factory=list)
+    delay_ms: int = 0
+    """Of one that waits for its children: how long it is to wait after them."""
 
     @property
     def ref(self) -> JobRef:
@@ -53,6 +60,21 @@ class Subject:
     kept: NewJob | None = None
 
 
+@dataclasses.dataclass
+class ModelSchedule:
+    schedule: Schedule
+    last_ms: int
+    """While it rests, the store's own choice: told by the machine."""
+    tick: str
+    """The id of its newest tick; empty while it was put to rest."""
+    count: int
+    ticks: int = 0
+    skipped: int = 0
+    paused: bool = False
+    ended: bool = False
+    running: str = ""
+
+
 class Jobs:
     def __init__(self, clock: Clock, *, detects_dead_processes: bool) -> None:
         self.jobs: dict[JobRef, ModelJob] = {}
@@ -60,6 +82,7 @@ class Jobs:
         self.paused: set[str] = set()
         self.subjects: dict[tuple[str, str], Subject] = {}
         self.remembered: dict[JobRef, int] = {}
+        self.schedules: dict[tuple[str, str], ModelSchedule] = {}
         self.process = 0
         self.dead: set[int] = set()
         self.given_ids: dict[str, str] = {}
@@ -71,6 +94,7 @@ class Jobs:
         self._clock = clock
         self._detects_dead_processes = detects_dead_processes
         self._last_place = 0
+        self._placed: dict[str, list[ModelJob]] = {}
 
     @property
     def now_ms(self) -> int:
@@ -111,13 +135,18 @@ class Jobs:
             raise WrongState(ref)
         return job
 
+    def _is_next_tick(self, job: ModelJob) -> bool:
+        """Whether a schedule would stop without this job."""
+        names = {known.tick for (queue, _), known in self.schedules.items() if queue == job.ref.queue}
+        return job.state not in FINISHED and job.ref.id in names
+
     def _is_late(self, job: ModelJob) -> bool:
         return job.start_by_ms is not None and job.start_by_ms < self.now_ms
 
     # ── moving ───────────────────────────────────────────────────────────────────────────
 
     def _move(self, job: ModelJob, state: State, **fields: Any) -> None:
-        job.change(**{"state": state, "cancelling": None, "note": None, "run_at_ms": None, **fields})
+        job.change(**{"state": state, "cancelling": None, "note": None, "parked": None, "run_at_ms": None, **fields})
         job.lease = None
         job.since_ms = self.now_ms
 
@@ -126,15 +155,28 @@ class Jobs:
             job.change(started_ms=None)
         self._move(job, ready_state(job.record.priority))
         job.place = -self._next_place() if head else self._next_place()
+        self._placed.setdefault("head" if head else "end", []).append(job)
 
     def _delay(self, job: ModelJob, delay_ms: int, note: str = "") -> None:
         self._move(job, State.DELAYED, run_at_ms=self.now_ms + delay_ms, note=note or None)
         job.place = self._next_place()
+        self._placed.setdefault("delayed", []).append(job)
+
+    @contextlib.contextmanager
+    def _in_the_store_s_order(self) -> Iterator[None]:
+        """Many jobs are moved at once: those that came to one place stand there as the store has put them."""
+        self._placed.clear()
+        yield
+        for jobs in self._placed.values():
+            there = {job for job in jobs if job.state in (*READY, State.DELAYED) and job.ref in self.seen}
+            places = sorted(job.place for job in there)
+            for job, place in zip(sorted(there, key=lambda job: self.seen[job.ref]), places, strict=True):
+                job.place = place
 
     def _forget(self, jobs: Sequence[ModelJob], *, remember_ids: bool) -> None:
         for job in jobs:
             del self.jobs[job.ref]
-            if remember_ids and not is_generated_id(job.ref.id):
+            if remember_ids and not is_generated_id(job.ref.id) and job.record.tick is None:
                 self.remembered[job.ref] = job.record.added_ms + ID_MEMORY_MS
 
     def _next_place(self) -> int:
@@ -147,8 +189,8 @@ def ready_state(priority: int) -> State:
 
 
 def due_ms(job: ModelJob) -> int:
-    assert job.record.run_at_ms is not None
-    return job.record.run_at_ms
+    """What only a signal wakes stands behind all others."""
+    return FOREVER_MS if job.record.run_at_ms is None else job.record.run_at_ms
 
 
 def _order(job: ModelJob) -> tuple[int, ...]:
@@ -156,4 +198,6 @@ def _order(job: ModelJob) -> tuple[int, ...]:
         return job.since_ms, job.ended
     if job.state == State.DELAYED:
         return due_ms(job), job.place
+    if job.state == State.WAITING_CHILDREN:
+        return job.since_ms, 0
     return job.record.spec.group is not None, job.record.priority, job.place

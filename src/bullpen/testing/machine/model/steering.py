@@ -26,7 +26,12 @@ class Steering(Ending):
 
     def _retry(self, job: ModelJob) -> None:
         job.change(attempts_made=0, crashes={}, finished_ms=None, result=None, failure=None, progress=None)
-        self._to_line(job)
+        if self._has_pending(job):
+            job.change(started_ms=None)
+            self._move(job, State.WAITING_CHILDREN)
+        else:
+            self._to_line(job)
+        self._child_back(job)
         self._log(job, 1)
 
     def promote(self, ref: JobRef) -> None:
@@ -45,7 +50,14 @@ class Steering(Ending):
             job.change(state=ready_state(priority))
 
     def remove(self, ref: JobRef) -> None:
-        self._remove([self._job(ref, not_in={State.ACTIVE})], remember_ids=False)
+        job = self._job(ref, not_in={State.ACTIVE})
+        if self._is_next_tick(job):
+            raise WrongState(ref)
+        family = self._family(job)
+        if any(job.state == State.ACTIVE for job in family):
+            raise WrongState(ref)
+        with self._in_the_store_s_order():
+            self._remove(family, remember_ids=False)
 
     def update_data(self, ref: JobRef, data: bytes) -> None:
         self._job(ref).change(data=data)
@@ -81,30 +93,37 @@ class Steering(Ending):
 
     def drain(self, queue: str, *, delayed: bool) -> int:
         self._check_queue(queue)
-        jobs = self.line(queue, *READY, *([State.DELAYED] if delayed else []))
-        self._remove(jobs, remember_ids=True)
+        line = self.line(queue, *READY, *([State.DELAYED] if delayed else []))
+        jobs = [job for job in line if not self._is_next_tick(job)]
+        with self._in_the_store_s_order():
+            self._remove(jobs, remember_ids=True)
         return len(jobs)
 
     def clean(self, queue: str, state: State, *, older_than_ms: int, limit: int) -> int:
         self._check_queue(queue)
         if state == State.ACTIVE:
             raise WrongState(state)
-        old = [job for job in self.line(queue, state) if job.since_ms <= self.now_ms - older_than_ms]
-        # The oldest go; which of those that are equally old is the store's choice: the ones it no longer has.
-        # What waits may stand in several lines, none of which is in the order of that time.
-        by_age = state not in READY
-        old.sort(key=lambda job: (job.since_ms if by_age else 0, job.ref in self.seen))
-        self._remove(old[:limit], remember_ids=True)
+        line = [job for job in self.line(queue, state) if not self._is_next_tick(job)]
+        old = [job for job in line if job.since_ms <= self.now_ms - older_than_ms]
+        # Which of them go is the store's choice, the first in line or the oldest: those that it no longer has.
+        old.sort(key=lambda job: (job.ref in self.seen, job.since_ms))
+        with self._in_the_store_s_order():
+            self._remove(old[:limit], remember_ids=True)
         return len(old[:limit])
 
     def obliterate(self, queue: str, *, force: bool) -> None:
         self._check_queue(queue)
         if self.line(queue, State.ACTIVE) and not force:
             raise WrongState(queue)
+        with self._in_the_store_s_order():
+            for job in self.line(queue, *State):
+                self._child_gone(job, not_in=queue)
+        self.bonds = {parent: known for parent, known in self.bonds.items() if parent.ref.queue != queue}
         self.queues.discard(queue)
         self.paused.discard(queue)
         self.limits.pop(queue, None)
         self.rings.pop(queue, None)
         self.jobs = {ref: job for ref, job in self.jobs.items() if ref.queue != queue}
         self.subjects = {key: subject for key, subject in self.subjects.items() if key[0] != queue}
+        self.schedules = {key: known for key, known in self.schedules.items() if key[0] != queue}
         self.remembered = {ref: until for ref, until in self.remembered.items() if ref.queue != queue}

@@ -5,7 +5,19 @@ from typing import assert_never
 
 from bullpen.job.record import CrashKind, Failure, FailureKind, Lease
 from bullpen.job.state import READY, State
-from bullpen.job.verdicts import Cancelled, Completed, Failed, Limited, Postponed, Released, Retry, Settlement, Verdict
+from bullpen.job.verdicts import (
+    AwaitChildren,
+    Cancelled,
+    Completed,
+    Failed,
+    Limited,
+    Parked,
+    Postponed,
+    Released,
+    Retry,
+    Settlement,
+    Verdict,
+)
 from bullpen.stores.base import Renewal, SettleOutcome
 from bullpen.testing.machine.model.grouping import Grouping
 from bullpen.testing.machine.model.jobs import ModelJob, due_ms
@@ -13,17 +25,21 @@ from bullpen.testing.machine.model.limits import ModelLimits
 
 
 class Working(Grouping):
+    has_expired = False
+    """Whether the last claim ended jobs: where it gives out their parents, among the others, is left open."""
+
     def claim(
         self, wants: Mapping[str, int], *, worker: str, lease_ms: int, at_most: int | None = None
     ) -> tuple[list[ModelJob], int | None]:
         """The jobs in the order in which they are given out, and when to look again."""
         taken: list[ModelJob] = []
         due: list[int] = []
+        self.has_expired = False
         for queue, slots in wants.items():
             for job in self.line(queue, State.DELAYED):
                 if due_ms(job) <= self.now_ms:
                     self._to_line(job)
-            due += [due_ms(job) for job in self.line(queue, State.DELAYED)]
+            due += [at for job in self.line(queue, State.DELAYED) if (at := job.record.run_at_ms) is not None]
             if at_most is not None:
                 slots = min(slots, at_most - len(taken))  # noqa: PLW2901 - what is left of it
             if queue in self.paused or slots <= 0 or self.is_full(queue):
@@ -70,6 +86,7 @@ class Working(Grouping):
         """Whether it runs; one that is late ends instead."""
         if self._is_late(job):
             self._expire(job)
+            self.has_expired = True
             return False
         job.change(state=State.ACTIVE, epoch=job.record.epoch + 1, started_ms=self.now_ms, worker=worker)
         job.lease_until_ms = self.now_ms + lease_ms
@@ -84,19 +101,31 @@ class Working(Grouping):
             if (job := self.held(settlement.lease)) is None:
                 outcomes.append(SettleOutcome.LEASE_LOST)
             else:
-                self._carry_out(job, settlement.verdict)
-                outcomes.append(SettleOutcome.SETTLED)
+                outcomes.append(self._settle_one(job, settlement.verdict))
         return outcomes
+
+    def _settle_one(self, job: ModelJob, verdict: Verdict) -> SettleOutcome:
+        """A job that has pending children, or failed with one, does not complete."""
+        if isinstance(verdict, Completed | AwaitChildren) and job.record.doomed is not None:
+            if job.record.cancelling is None or isinstance(verdict, Completed):
+                verdict = Failed(job.record.doomed)
+        elif isinstance(verdict, Completed) and self._has_pending(job):
+            was_cancelling = job.record.cancelling is not None
+            self._carry_out(job, AwaitChildren())
+            return SettleOutcome.SETTLED if was_cancelling else SettleOutcome.PENDING_CHILDREN
+        self._carry_out(job, verdict)
+        return SettleOutcome.SETTLED
 
     def _carry_out(self, job: ModelJob, verdict: Verdict) -> None:
         if isinstance(verdict, Released) and verdict.crash is not None:
             self._count_crash(job, verdict.crash)
         if isinstance(verdict, Limited):
             self.close_for(job, verdict.delay_ms, group_only=verdict.group_only)
-        if isinstance(verdict, Retry | Postponed | Released | Limited) and job.record.cancelling is not None:
+        may_run_again = isinstance(verdict, Retry | Postponed | Parked | Released | Limited | AwaitChildren)
+        if may_run_again and job.record.cancelling is not None:
             self._fail(job, Failure(job.record.cancelling, FailureKind.CANCELLED))
             return
-        if not isinstance(verdict, Postponed | Released | Limited):
+        if not isinstance(verdict, Postponed | Parked | Released | Limited | AwaitChildren):
             job.change(attempts_made=job.record.attempts_made + 1)
         match verdict:
             case Completed(result, then):
@@ -114,10 +143,21 @@ class Working(Grouping):
                 self._fail(job, Failure(reason, FailureKind.CANCELLED))
             case Postponed(delay_ms, note):
                 self._delay(job, delay_ms, note)
+            case Parked(until_ms, signals, note):
+                self._park(job, until_ms, signals, note)
             case Released() | Limited():
                 self._to_line(job, head=True)
+            case AwaitChildren():
+                self._await_children(job)
             case unknown:
                 assert_never(unknown)
+
+    def _park(self, job: ModelJob, until_ms: int | None, signals: Sequence[str], note: str) -> None:
+        if (until_ms is not None and until_ms <= self.now_ms) or any(name in signals for name, _ in job.mailbox):
+            self._to_line(job)
+            return
+        self._delay(job, 0, note)
+        job.change(run_at_ms=until_ms, parked=tuple(signals))
 
     def _count_crash(self, job: ModelJob, kind: CrashKind) -> None:
         job.change(crashes={**job.record.crashes, kind: job.record.crashes.get(kind, 0) + 1})

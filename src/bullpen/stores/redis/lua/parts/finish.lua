@@ -70,28 +70,6 @@ local function retention(options, state)
   return keep
 end
 
---[[ Put a job that left its place, which was `prev`, into its final one. `fields` are name, value, … for its
-  record, what comes last is name, value, … for the log. To be followed by `close_batch`. ]]
-local function finish(queue, id, job, state, prev, fields, now, ...)
-  local keep = retention(job.options, state)
-  if job.dedup_id then end_subject(queue, id, job.dedup_id, now) end
-  queue.finished[state] = (queue.finished[state] or 0) + 1
-  if keep.count == 0 then
-    forget_job(queue, id, now)
-  else
-    redis.call("HSET", queue.base .. id, FIELD.finished, text(now), unpack(fields))
-    if job.is_doomed or job.cancelling then
-      redis.call("HDEL", queue.base .. id, FIELD.doomed, FIELD.cancelling)
-    end
-    local kept = queue.kept[state] or {}
-    local count = #kept
-    kept[count + 1], kept[count + 2] = text(now), id
-    queue.kept[state] = kept
-    if keep.count > 0 or keep.age_ms then queue.trims[keep] = state end
-  end
-  emit(queue, job.tenant, state, "jobId", id, "prev", prev, ...)
-end
-
 local function forget_all(queue, set, ids, now)
   if #ids == 0 then return end
   for _, id in ipairs(ids) do forget_job(queue, id, now) end
@@ -109,10 +87,49 @@ local function trim(queue, set, keep, now)
   end
 end
 
+-- Where a finished job stays; a completed one is added with the others of its batch.
+local function keep_finished(queue, id, state, keep, now)
+  if state == "failed" then
+    redis.call("ZADD", queue.failed, text(now), id)
+    -- A failed child that goes may release its parent, which must not come later than what follows here.
+    if keep.count > 0 or keep.age_ms then trim(queue, queue.failed, keep, now) end
+    return
+  end
+  local kept = queue.kept[state] or {}
+  local count = #kept
+  kept[count + 1], kept[count + 2] = text(now), id
+  queue.kept[state] = kept
+  if keep.count > 0 or keep.age_ms then queue.trims[keep] = state end
+end
+
+--[[ Put a job that left its place, which was `prev`, into its final one. `fields` are name, value, … for its
+  record; then come the event's word for the result or the reason, that itself, and name, value, … for the log.
+  To be followed by `close_batch`. ]]
+local function finish(queue, id, job, state, prev, fields, now, word, told, ...)
+  local keep = retention(job.options, state)
+  if job.dedup_id then end_subject(queue, id, job.dedup_id, now) end
+  if job.parent_key and state == "completed" then
+    child_completed(queue, id, job.parent_key, told, now)
+  elseif job.parent_key then
+    child_failed(queue, id, job.parent_key, job.parent, told, now)
+  end
+  queue.finished[state] = (queue.finished[state] or 0) + 1
+  if keep.count == 0 then
+    forget_job(queue, id, now)
+  else
+    redis.call("HSET", queue.base .. id, FIELD.finished, text(now), unpack(fields))
+    if job.doomed or job.cancelling then
+      redis.call("HDEL", queue.base .. id, FIELD.doomed, FIELD.cancelling)
+    end
+    keep_finished(queue, id, state, keep, now)
+  end
+  emit(queue, job.tenant, state, "jobId", id, "prev", prev, word, told, ...)
+end
+
 local function report_drained(queues)
   for _, queue in ipairs(queues) do
     if next(queue.finished) and redis.call("EXISTS", queue.wait, queue.paused, queue.active,
-      queue.prioritized, queue.delayed, queue.own .. KEY.grouped) == 0 then
+      queue.prioritized, queue.delayed, queue.waiting_children, queue.own .. KEY.grouped) == 0 then
       emit(queue, nil, "drained")
     end
   end

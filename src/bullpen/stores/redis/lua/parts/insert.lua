@@ -22,6 +22,11 @@ local function own_subject(subject_key, id, ttl)
   end
 end
 
+-- Such a job is in the middle of its work, though it stands as delayed.
+local function is_parked(queue, id)
+  return redis.call("HEXISTS", queue.base .. id, FIELD.parked) == 1 and redis.call("ZSCORE", queue.delayed, id) ~= false
+end
+
 local function replace_delayed(queue, job, id, owner, subject_key, now)
   local dedup = job.dedup
   local tenant = redis.call("HGET", queue.base .. owner, FIELD.tenant) or nil
@@ -54,13 +59,15 @@ local function deduplicate(queue, job, id, now)
     return nil, "added"
   end
   if dedup.replace then
-    if redis.call("ZREM", queue.delayed, owner) == 0 then return owner, "deduplicated" end
+    if is_parked(queue, owner) or redis.call("ZREM", queue.delayed, owner) == 0 then
+      return owner, "deduplicated"
+    end
     replace_delayed(queue, job, id, owner, subject_key, now)
     return nil, "replaced"
   end
   local outcome = "deduplicated"
   if dedup.keep_last then
-    if redis.call("LPOS", queue.active, owner) then
+    if is_parked(queue, owner) or redis.call("LPOS", queue.active, owner) then
       keep_for_later(queue, job, id)
       outcome = "kept-last"
     end
@@ -72,9 +79,10 @@ local function deduplicate(queue, job, id, now)
   return owner, outcome
 end
 
-local function write_job(queue, job, id, now)
+local function write_job(queue, job, id, now, parent)
+  local options = parent and options_with_parent(job.options, parent) or job.options
   local fields = {
-    FIELD.name, job.name, FIELD.data, job.data, FIELD.options, job.options,
+    FIELD.name, job.name, FIELD.data, job.data, FIELD.options, options,
     FIELD.added, text(now), FIELD.delay, job.delay and text(job.delay) or "0",
     FIELD.priority, job.priority and text(job.priority) or "0",
   }
@@ -85,16 +93,20 @@ local function write_job(queue, job, id, now)
   if job.dedup then also(FIELD.dedup_id, job.dedup.id) end
   if job.tenant then also(FIELD.tenant, job.tenant) end
   if job.group then also(FIELD.group, job.group) end
+  if job.schedule then also(FIELD.scheduler, job.schedule) end
   if job.start_by then
     also(FIELD.start_by, job.start_by)
     redis.call("ZADD", queue.start_by, job.start_by, id)
   end
   redis.call("HSET", queue.base .. id, unpack(fields))
+  if parent then bear(queue, id, job.policy, parent) end
   emit(queue, job.tenant, "added", "jobId", id, "name", job.name)
 end
 
 local function place_new(queue, job, id, now)
-  if job.delay then
+  if job.has_children then
+    await_children(queue, id, job.tenant, nil, now)
+  elseif job.delay then
     put_until(queue, id, now + job.delay)
     emit(queue, job.tenant, "delayed", "jobId", id, "delay", text(now + job.delay))
   else
@@ -116,12 +128,13 @@ local function next_number(queue)
   return number
 end
 
--- Returns the id of the job that stands, and the outcome as a word.
-local function insert(queue, job, now)
+-- Returns the id of the job that stands, and the outcome as a word. `parent` is {queue, id}.
+local function insert(queue, job, now, parent)
   local number = next_number(queue)
   local id = job.id or string.format("%.0f", number)
   if job.id and is_taken(queue, id, now) then
     emit(queue, job.tenant, "duplicated", "jobId", id)
+    if parent then adopt(queue, id, job.policy, parent) end
     return id, "duplicate"
   end
   local outcome = "added"
@@ -130,7 +143,7 @@ local function insert(queue, job, now)
     standing, outcome = deduplicate(queue, job, id, now)
     if standing then return standing, outcome end
   end
-  write_job(queue, job, id, now)
+  write_job(queue, job, id, now, parent)
   place_new(queue, job, id, now)
   return id, outcome
 end

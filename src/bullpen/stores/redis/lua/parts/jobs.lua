@@ -18,7 +18,7 @@ end
 -- What the end of a job must know of it; a job that is gone has an empty record.
 local function read_job(queue, id)
   local found = redis.call("HMGET", queue.base .. id, FIELD.epoch, FIELD.attempts_made, FIELD.options,
-    FIELD.priority, FIELD.tenant, FIELD.dedup_id, FIELD.doomed, FIELD.cancelling,
+    FIELD.priority, FIELD.tenant, FIELD.dedup_id, FIELD.doomed, FIELD.cancelling, FIELD.parent_key, FIELD.parent,
     FIELD.group)
   return {
     epoch = tonumber(found[1] or nil) or 0,
@@ -27,9 +27,11 @@ local function read_job(queue, id)
     priority = tonumber(found[4] or nil) or 0,
     tenant = found[5] or nil,
     dedup_id = found[6] or nil,
-    is_doomed = found[7] ~= false,
+    doomed = found[7] or nil,
     cancelling = found[8] or nil,
-    group = found[9] or nil,
+    parent_key = found[9] or nil,
+    parent = found[10] or nil,
+    group = found[11] or nil,
   }
 end
 
@@ -53,13 +55,22 @@ local function remember_id(queue, id, now)
   redis.call("ZADD", queue.remembered_ids, added + ID_MEMORY_MS, id)
 end
 
+-- What durable steps left: the journal, the mailbox, and that there are any.
+local function delete_steps(queue, id)
+  redis.call("ZREM", queue.with_steps, id)
+  redis.call("DEL", queue.journal .. id, queue.mailbox .. id)
+end
+
 local function delete_record(queue, id)
   local job_key = queue.base .. id
+  delete_steps(queue, id)
   redis.call("DEL", job_key, job_key .. KEY.logs, job_key .. KEY.dependencies,
     job_key .. KEY.processed_children, job_key .. KEY.failed_children, job_key .. KEY.unsuccessful_children)
 end
 
 local function forget_job(queue, id, now)
   if is_explicit(id) then remember_id(queue, id, now) end
+  local parent_key = redis.call("HGET", queue.base .. id, FIELD.parent_key)
   delete_record(queue, id)
+  if parent_key then child_gone(queue, id, parent_key, now) end
 end

@@ -21,15 +21,21 @@ local function in_chunks(list, act)
   for first = 1, #list, CHUNK do act(unpack(list, first, math.min(first + CHUNK - 1, #list))) end
 end
 
+local opened = {} -- by their bases
+local relatives = {} -- queues of parents and children, which nobody named in the call
+
 -- `base` is what its BullMQ keys begin with, `own` what the others do.
 local function open_queue(base, own)
-  return {
+  opened[base] = {
     base = base,
     own = own,
     remembered_ids = own .. KEY.remembered_ids,
     start_by = own .. KEY.start_by,
     move = own .. KEY.move,
     arrivals = own .. KEY.arrivals,
+    journal = own .. KEY.journal, -- before a job's id
+    mailbox = own .. KEY.mailbox, -- the same
+    with_steps = own .. KEY.with_steps,
     meta = base .. KEY.meta,
     counter = base .. KEY.counter,
     wait = base .. KEY.wait,
@@ -54,6 +60,16 @@ local function open_queue(base, own)
     kept = {}, -- score, id, … of those of them that stay, by state; not added yet
     finished = {}, -- how many jobs ended here, by state
   }
+  return opened[base]
+end
+
+-- The queue with this base, also one that the call did not name.
+local function queue_at(base)
+  if not opened[base] then
+    local prefix, name = string.match(base, "^(.*):([^:]+):$")
+    relatives[#relatives + 1] = open_queue(base, prefix .. KEY.own_of_queue .. name .. ":")
+  end
+  return opened[base]
 end
 
 local function open_queues(asked)
@@ -152,10 +168,12 @@ end
 
 -- Wake sleeping workers: once for each queue, when all is in place.
 local function announce(queues)
-  for _, queue in ipairs(queues) do
-    push_joined(queue)
-    if queue.stand_touched then queue.stand_touched(queue) end
-    if queue.has_work then mark_work(queue) end
-    if queue.has_delayed then mark_delay(queue) end
+  for _, known in ipairs({ queues, relatives }) do
+    for _, queue in ipairs(known) do
+      push_joined(queue)
+      if queue.stand_touched then queue.stand_touched(queue) end
+      if queue.has_work then mark_work(queue) end
+      if queue.has_delayed then mark_delay(queue) end
+    end
   end
 end

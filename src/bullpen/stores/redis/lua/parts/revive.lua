@@ -1,7 +1,7 @@
 --[[ Retrying by hand: a finished job goes back into its line, with fresh attempts. ]]
 
 local function is_ours_of_an_attempt(field)
-  return field == FIELD.failure or field == FIELD.start_by or field == FIELD.note
+  return field == FIELD.failure or field == FIELD.start_by or field == FIELD.note or field == FIELD.parked
     or string.sub(field, 1, #FIELD.crash) == FIELD.crash
 end
 
@@ -24,6 +24,11 @@ local function revive(queue, id, state, now)
     FIELD.stalls, FIELD.attempts_made, FIELD.doomed, FIELD.cancelling, unpack(stale))
   redis.call("HSET", job_key, FIELD.delay, 0, FIELD.entered, now)
   note_retry(queue, id, job, state)
-  put_in_line(queue, id, job.priority, "end", job.group)
-  emit(queue, job.tenant, "waiting", "jobId", id, "prev", state)
+  if job.parent_key then child_back(queue, id, job.parent_key) end
+  if has_pending_children(queue, id) then
+    await_children(queue, id, job.tenant, state, now)
+  else
+    put_in_line(queue, id, job.priority, "end", job.group)
+    emit(queue, job.tenant, "waiting", "jobId", id, "prev", state)
+  end
 end

@@ -2,11 +2,41 @@
 local USED_UP = 9007199254740991 -- as BullMQ writes it
 local carry_out = {}
 
-function carry_out.completed(queue, id, job, settlement, now, queues)
+-- The job ends as it was to end when next claimed: a child of it failed, and it with the child.
+local function end_as_doomed(queue, id, job, now)
+  local failure = { message = job.doomed, details = '{"kind":"child-failed"}' }
+  fail(queue, id, job, "active", failure, job.attempts_made + 1, now)
+end
+
+local function complete(queue, id, job, settlement, now, queues)
   local fields = { FIELD.result, settlement.result, FIELD.attempts_made, text(job.attempts_made + 1) }
   finish(queue, id, job, "completed", "active", fields, now, "returnvalue", settlement.result)
-  for _, follower in ipairs(settlement.followers or {}) do
-    insert(queues[follower.queue], follower, now)
+  if settlement.followers then insert_all(queues, settlement.followers, now) end
+end
+
+-- A job with pending children cannot complete: BullMQ refuses it, and here it waits for them and runs again.
+function carry_out.completed(queue, id, job, settlement, now, queues)
+  if job.doomed then
+    end_as_doomed(queue, id, job, now)
+  elseif has_pending_children(queue, id) and job.cancelling then
+    end_as_asked(queue, id, job, now)
+  elseif has_pending_children(queue, id) then
+    await_children(queue, id, job.tenant, "active", now)
+    return "pending-children"
+  else
+    complete(queue, id, job, settlement, now, queues)
+  end
+end
+
+carry_out["await-children"] = function(queue, id, job, _, now)
+  if job.doomed then
+    end_as_doomed(queue, id, job, now)
+  elseif has_pending_children(queue, id) then
+    await_children(queue, id, job.tenant, "active", now)
+  else
+    redis.call("HSET", queue.base .. id, FIELD.entered, now)
+    put_in_line(queue, id, job.priority, "head", job.group)
+    emit(queue, job.tenant, "waiting", "jobId", id, "prev", "active")
   end
 end
 
@@ -45,6 +75,20 @@ function carry_out.postponed(queue, id, job, settlement, now)
   delay_job(queue, id, job, settlement.delay, now)
 end
 
+-- A signal that is in the mailbox already came before the job could park.
+function carry_out.parked(queue, id, job, settlement, now)
+  local due, job_key = settlement.due, queue.base .. id
+  if due <= now or find_signal(queue, id, settlement.signals) then
+    redis.call("HSET", job_key, FIELD.delay, 0, FIELD.entered, now)
+    put_in_line(queue, id, job.priority, "end", job.group)
+    emit(queue, job.tenant, "waiting", "jobId", id, "prev", "active")
+    return
+  end
+  redis.call("HSET", job_key, FIELD.delay, due - now, FIELD.note, settlement.note, FIELD.entered, now,
+    FIELD.parked, settlement.parked)
+  delay_job(queue, id, job, due - now, now)
+end
+
 function carry_out.released(queue, id, job, settlement, now)
   release(queue, id, job, settlement.crash, settlement.limits, now)
 end
@@ -80,6 +124,8 @@ local function read_locks(queues, settlements)
   return locks
 end
 
+local may_run_again = { retry = true, postponed = true, parked = true, ["await-children"] = true }
+
 local function settle_one(queues, settlement, lock, now)
   local queue, id = queues[settlement.queue], settlement.id
   if not is_held(queue, id, settlement.token, settlement.epoch, lock) then return "lease-lost" end
@@ -87,12 +133,11 @@ local function settle_one(queues, settlement, lock, now)
   if job.epoch == 0 or not leave_active(queue, id) then return "lease-lost" end
   if job.group then end_in_group(queue, job.group, id) end
   local verdict = settlement.verdict
-  if job.cancelling and (verdict == "retry" or verdict == "postponed") then
+  if job.cancelling and may_run_again[verdict] then
     end_as_asked(queue, id, job, now)
-  else
-    carry_out[verdict](queue, id, job, settlement, now, queues)
+    return "settled"
   end
-  return "settled"
+  return carry_out[verdict](queue, id, job, settlement, now, queues) or "settled"
 end
 
 local function settle(queues, settlements, now)

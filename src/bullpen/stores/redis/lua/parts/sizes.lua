@@ -16,10 +16,23 @@ local function is_known(queue, job, seen, now)
   return known
 end
 
-local function by_group(queues, jobs)
+-- What stands below a job that is there already is not added.
+local function find_left_out(queues, jobs, now)
+  local left_out = {}
+  for i, job in ipairs(jobs) do
+    local above = job.parent and jobs[job.parent]
+    local is_left_out = above and (left_out[job.parent]
+      or above.id ~= nil and is_taken(queues[above.queue], above.id, now))
+    if is_left_out then left_out[i] = true end
+  end
+  return left_out
+end
+
+-- Those that would go into the line of a group at once: not after a delay, nor after their children.
+local function by_group(queues, jobs, left_out)
   local batches, known = {}, {}
-  for _, job in ipairs(jobs) do
-    if job.group and not job.delay then
+  for i, job in ipairs(jobs) do
+    if job.group and not job.delay and not job.has_children and not left_out[i] then
       local queue = queues[job.queue]
       local whose = job.queue .. " " .. job.group
       if not known[whose] then
@@ -34,7 +47,7 @@ end
 
 -- Returns {"full", base, group, how many wait, how many may, how many more} of the first that is too full, or nil.
 local function find_full(queues, jobs, now)
-  for _, batch in ipairs(by_group(queues, jobs)) do
+  for _, batch in ipairs(by_group(queues, jobs, find_left_out(queues, jobs, now))) do
     local group = open_group(batch.queue, batch.group)
     if group.max_size and group.waiting + #batch.jobs > group.max_size then
       local more, seen = 0, {}

@@ -86,7 +86,7 @@ local function activate(queue, id, lease, now, turn)
   local job_key = queue.base .. id
   local fields = redis.call("HGETALL", job_key)
   local count = #fields
-  local epoch, tenant, group, is_doomed, needs_check = 1, nil, nil, false, count == 0
+  local epoch, tenant, group, is_doomed, is_parked, needs_check = 1, nil, nil, false, false, count == 0
   for i = 1, count, 2 do
     local name = fields[i]
     if name == FIELD.epoch then
@@ -99,6 +99,8 @@ local function activate(queue, id, lease, now, turn)
       group = group or group_in_options(fields[i + 1])
     elseif name == FIELD.doomed then
       is_doomed = true
+    elseif name == FIELD.parked then
+      is_parked = true
     elseif name == FIELD.start_by or name == FIELD.cancelling then
       needs_check = true
     end
@@ -112,6 +114,7 @@ local function activate(queue, id, lease, now, turn)
   local token = lease_token(lease.token, lease.given)
   redis.call("SET", job_key .. KEY.lock, token, "PX", text(lease.ms))
   redis.call("HSET", job_key, FIELD.started, text(now), FIELD.epoch, text(epoch), FIELD.worker, lease.worker)
+  if is_parked then redis.call("HDEL", job_key, FIELD.parked) end
   emit(queue, tenant, "active", "jobId", id, "prev", "waiting")
   return { queue.base, id, token, epoch, fields }, is_doomed
 end
@@ -181,6 +184,7 @@ local function take_turns(queue, claimed, free, lease, now)
     claimed[#claimed + 1] = job
     if not job then
       skipped = skipped + 1
+      stand_touched(queue) -- the end of a child may have put its parent into another group
     elseif not is_doomed then
       starts = starts + 1
     end

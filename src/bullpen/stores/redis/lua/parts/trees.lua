@@ -1,0 +1,49 @@
+--[[ Adding trees: lists in which each parent stands before its children. ]]
+
+--[[ Add all of these; `head` is a job that is there and becomes the parent of the roots.
+  Returns {{id, outcome}, …}; what stands below a duplicate is left out: {"", "left-out"}. ]]
+local function insert_all(queues, jobs, now, head)
+  local answers, parents = {}, {}
+  for i, job in ipairs(jobs) do
+    local queue, above = queues[job.queue], job.parent and answers[job.parent]
+    if above and above[2] ~= "added" then
+      answers[i] = { "", "left-out" }
+    else
+      local parent = above and { queue = queues[jobs[job.parent].queue], id = above[1] } or head
+      local id, outcome = insert(queue, job, now, parent)
+      answers[i] = { id, outcome }
+      if job.has_children and outcome == "added" then parents[#parents + 1] = { queue, id } end
+    end
+  end
+  for _, parent in ipairs(parents) do release_if_ready(parent[1], parent[2], now) end
+  return answers
+end
+
+local function ancestors_of(head)
+  local found, job_key = {}, head and head.queue.base .. head.id
+  while job_key and not found[job_key] do
+    found[job_key] = true
+    local parent_key = redis.call("HGET", job_key, FIELD.parent_key)
+    job_key = parent_key and has_child(parent_key, job_key) and parent_key
+  end
+  return found
+end
+
+-- The place of the first child that cannot be one: it is another's, or the parent descends from it.
+local function find_conflict(queues, jobs, now, head)
+  local ancestors, is_closed = ancestors_of(head), {}
+  for i, job in ipairs(jobs) do
+    local queue = queues[job.queue]
+    if job.parent and is_closed[job.parent] then
+      is_closed[i] = true
+    elseif job.id and is_taken(queue, job.id, now) then
+      is_closed[i] = true
+      local job_key = queue.base .. job.id
+      local belongs_to = (job.parent or head) and redis.call("HGET", job_key, FIELD.parent_key)
+      local is_ours = head and not job.parent and belongs_to == head.queue.base .. head.id
+      if ancestors[job_key] then return i end
+      if belongs_to and not is_ours and has_child(belongs_to, job_key) then return i end
+    end
+  end
+  return nil
+end

@@ -1,0 +1,137 @@
+"""Four workers, a tick each second, one worker killed each second: no tick added twice, no long gap.
+
+The next one is killed once all four are at work again.
+
+Twelve seconds here, two minutes by `make soak`.
+"""
+
+import asyncio
+import collections
+import itertools
+import random
+import signal
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from bullpen import FROM_START, EventKind, Queue, Store
+from bullpen.job.schedule import tick_of
+from bullpen.stores.base import WorkerState
+from bullpen.upkeep.advancer import LOOK_S
+from tests.chaos.ticking import QUEUE, open_store
+from tests.support.redis_harness import fresh_prefix
+from tests.support.redis_server import RedisServer, redis_server
+from tests.worker.waiting import until
+
+__all__ = ["redis_server"]
+
+RECOVERY_S = 5
+"""As docs/how-to/schedules.md states it; a test there holds both together."""
+_WORKERS = 4
+_KILL_EVERY_S = 1.0
+_TICK_MS = 1_000
+_AT_WORK = (WorkerState.READY, WorkerState.PROCESSING)
+
+
+class Fleet:
+    """Workers as processes; whoever is killed is replaced at once."""
+
+    def __init__(self, store: Store, address: str, prefix: str) -> None:
+        self._store = store
+        self._command = (sys.executable, "-m", "tests.chaos.ticking", address, prefix)
+        self._living: list[asyncio.subprocess.Process] = []
+        self.kills = 0
+
+    async def start_one(self) -> None:
+        self._living.append(await asyncio.create_subprocess_exec(*self._command))
+
+    async def kill_one(self) -> None:
+        process = self._living.pop(random.randrange(len(self._living)))
+        process.kill()
+        assert await process.wait() == -signal.SIGKILL
+        self.kills += 1
+        await self.start_one()
+
+    async def all_work(self) -> bool:
+        """Whether those that were started last are at work by now."""
+        at_work = {info.pid for info in await self._store.workers() if info.state in _AT_WORK}
+        return {process.pid for process in self._living} <= at_work
+
+    async def end(self) -> None:
+        for process in self._living:
+            process.terminate()
+        for process in self._living:
+            await process.wait()
+
+
+@pytest.fixture(params=["sqlite", "redis"])
+async def place(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[tuple[str, str]]:
+    """The address of a store, and a prefix where it needs one."""
+    if request.param == "sqlite":
+        yield str(tmp_path / "queue.db"), ""
+    else:
+        server: RedisServer = request.getfixturevalue("redis_server")
+        yield server.url, fresh_prefix()
+
+
+async def chaos(place: tuple[str, str], seconds: float) -> str:
+    store = open_store(*place)
+    await store.open()
+    queue = Queue(store, QUEUE)
+    fleet = Fleet(store, *place)
+    for _ in range(_WORKERS):
+        await fleet.start_one()
+    await queue.schedules.upsert("each-second", "tick", every=1)
+    await until(queue.counts, lambda counts: counts.completed > 0, limit_s=60)
+
+    loop = asyncio.get_running_loop()
+    end = loop.time() + seconds
+    while loop.time() < end:
+        await asyncio.sleep(_KILL_EVERY_S)  # the beat of the kills
+        # On a machine that takes longer to start a process than we to kill one, nobody would be left to recover.
+        await until(fleet.all_work, bool, limit_s=60)
+        await fleet.kill_one()
+    record = await queue.schedules.pause("each-second")
+    await until(queue.counts, lambda counts: counts.unfinished == 0, limit_s=120)
+    await fleet.end()
+
+    added = await _added(store)
+    twice = {job_id: times for job_id, times in added.items() if times != 1}
+    assert twice == {}, "ticks that were added more than once"
+    times = sorted(tick.at_ms for job_id in added if (tick := tick_of(job_id)) is not None)
+    assert len(times) - 1 <= record.ticks <= len(times), "but the one that the pause took away"
+    assert {(at_ms - times[0]) % _TICK_MS for at_ms in times} == {0}, "out of step"
+    longest = max(later - sooner for sooner, later in itertools.pairwise(times))
+    assert longest <= RECOVERY_S * 1000 + _TICK_MS, f"a gap of {longest} ms"
+    await store.close()
+    return f"{fleet.kills} kills, {len(times)} ticks, longest gap {longest} ms, {record.skipped} skipped"
+
+
+async def _added(store: Store) -> collections.Counter[str]:
+    added: collections.Counter[str] = collections.Counter()
+    cursor = FROM_START
+    while True:
+        page = await store.events(QUEUE, after=cursor, limit=1_000, timeout_ms=0)
+        assert not page.gap
+        if not page.events:
+            return added
+        added.update(event.job_id or "" for event in page.events if event.kind == EventKind.ADDED)
+        cursor = page.cursor
+
+
+def test_a_worker_looks_often_enough_for_that() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "schedules.md").read_text()
+    assert f"within {RECOVERY_S} seconds" in page
+    assert RECOVERY_S > 2 * LOOK_S
+
+
+async def test_twelve_seconds_of_kills(place: tuple[str, str]) -> None:
+    print(await chaos(place, 12))
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(600)
+async def test_two_minutes_of_kills(place: tuple[str, str]) -> None:
+    print(await chaos(place, 120))
