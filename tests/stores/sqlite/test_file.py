@@ -56,9 +56,13 @@ async def test_an_empty_file_becomes_a_store(path: Path) -> None:
 
 async def test_a_file_from_before_schedules_gets_them(path: Path) -> None:
     """What it holds stays, and is worked on as before."""
-    await _add_one(path)
     db = sqlite3.connect(path)
-    db.executescript("DROP TABLE schedule; PRAGMA user_version = 1;")
+    db.executescript(
+        schema.MIGRATIONS[0]
+        + "INSERT INTO queue(id, name, waiting) VALUES(1, 'work', 1); UPDATE sequence SET next = 2;"
+        f"INSERT INTO job(key, queue, state, priority, position, added_ms) VALUES(1, 1, {schema.READY}, 0, 1, 0);"
+        "INSERT INTO body(key, name, data, spec) VALUES(1, 'one', '{}', '{}'); PRAGMA user_version = 1;"
+    )
     db.close()
     store = SqliteStore(path)
     await store.open()
