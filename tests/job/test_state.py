@@ -53,4 +53,4 @@ def test_only_what_waits_in_line_can_start(state: State) -> None:
 
 @pytest.mark.parametrize("state", sorted(FINISHED))
 def test_an_ended_job_can_only_be_retried(state: State) -> None:
-    assert LEGAL_MOVES[state] == READY
+    assert LEGAL_MOVES[state] == READY | {State.WAITING_CHILDREN}

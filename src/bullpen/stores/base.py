@@ -48,7 +48,7 @@ MAX_EVENTS = 10_000
 """How many events a queue's log keeps by default."""
 MAX_SIGNALS = 100
 """How many signals may wait for one job."""
-FOREVER_MS = 9_999_999_999_999
+FOREVER_MS = 2**41 - 1
 """The due time of a parked job that has none: it stands behind all that have one."""
 
 
