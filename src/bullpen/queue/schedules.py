@@ -73,7 +73,8 @@ class Schedules:
 
     async def pause(self, schedule_id: str) -> ScheduleRecord:
         """No more ticks until it is resumed; one that runs goes on."""
-        return await self._put(schedule_id, self._pause)
+        known = await self.get(schedule_id)
+        return known if known.paused else await self._put(schedule_id, self._pause)
 
     async def resume(self, schedule_id: str) -> ScheduleRecord:
         """Tick again; what was missed meanwhile is not made up for."""
