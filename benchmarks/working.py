@@ -64,9 +64,12 @@ class TimedStore(SqliteStore):
         worker: str,
         lease_ms: int,
         request: str,
+        at_most: int | None = None,
     ) -> Exchanged:
         self._watch.asked()
-        answer = await super().exchange(settlements, wants, worker=worker, lease_ms=lease_ms, request=request)
+        answer = await super().exchange(
+            settlements, wants, worker=worker, lease_ms=lease_ms, request=request, at_most=at_most
+        )
         self._watch.answered(answer)
         return answer
 
