@@ -143,8 +143,6 @@ def _tell(error: Exception, show: Show) -> int:
             if isinstance(error, UsageError):
                 return USAGE
             return UNREACHABLE if isinstance(error, StoreError) else NO
-        case NotImplementedError():
-            show.error(str(error), "not-implemented")
         case _:
             show.error(f"unexpected {type(error).__name__}: {error}; please report this", "internal")
     return NO

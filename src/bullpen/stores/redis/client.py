@@ -8,7 +8,7 @@ side only all end the same way.
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any, Protocol
 
 import redis.asyncio
@@ -227,6 +227,25 @@ async def asking(address: Address, node: Node, login: Login) -> AsyncIterator[re
     finally:
         with contextlib.suppress(*FAILURES):
             await client.aclose()
+
+
+async def first_to_know(
+    nodes: Sequence[Node], ask: Callable[[Node], Awaitable[Node | None]], *, sought: str, unknown: str
+) -> tuple[Node, Node]:
+    """The first of these that knows where the server is, and what it said. Raises one of FAILURES."""
+    reasons = []
+    for node in nodes:
+        try:
+            answer = await ask(node)
+        except redis.exceptions.AuthenticationError:
+            raise  # the others have the same password, and waiting does not mend it
+        except FAILURES as error:
+            reasons.append(f"{node}: {error}")
+            continue
+        if answer is not None:
+            return node, answer
+        reasons.append(f"{node}: {unknown}")
+    raise redis.exceptions.ConnectionError(f"{sought} ({'; '.join(reasons)})")
 
 
 def _as_options(login: Login) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import redis.crc
 import redis.exceptions
 
 from bullpen.stores.redis.address import Address, Node
-from bullpen.stores.redis.client import FAILURES, asking
+from bullpen.stores.redis.client import asking, first_to_know
 
 
 class ClusterPlace:
@@ -28,20 +28,11 @@ class ClusterPlace:
 
     async def locate(self) -> Node:
         """The owner of the slot, by the first node that names one."""
-        reasons = []
         # In any order: a node that lags behind the others must not be the one that is always asked.
-        for node in random.sample(sorted(self._known), len(self._known)):
-            try:
-                owner = await self._ask(node)
-            except redis.exceptions.AuthenticationError:
-                raise  # the others have the same password, and waiting does not mend it
-            except FAILURES as error:
-                reasons.append(f"{node}: {error}")
-                continue
-            if owner is not None:
-                return owner
-            reasons.append(f"{node}: nobody has slot {self._slot}")
-        raise redis.exceptions.ConnectionError(f"no node has our keys ({'; '.join(reasons)})")
+        nodes = random.sample(sorted(self._known), len(self._known))
+        unknown = f"nobody has slot {self._slot}"
+        _, owner = await first_to_know(nodes, self._ask, sought="no node has our keys", unknown=unknown)
+        return owner
 
     async def _ask(self, node: Node) -> Node | None:
         async with asking(self._address, node, self._address.login) as client:

@@ -1,9 +1,7 @@
 """Asking the sentinels which server is the master."""
 
-import redis.exceptions
-
 from bullpen.stores.redis.address import Address, Node
-from bullpen.stores.redis.client import FAILURES, asking
+from bullpen.stores.redis.client import asking, first_to_know
 
 
 class SentinelPlace:
@@ -16,22 +14,16 @@ class SentinelPlace:
 
     async def locate(self) -> Node:
         """The master, by the first sentinel that knows one."""
-        reasons = []
-        for sentinel in list(self._sentinels):
-            try:
-                master = await self._ask(sentinel)
-            except redis.exceptions.AuthenticationError:
-                raise  # the others have the same password, and waiting does not mend it
-            except FAILURES as error:
-                reasons.append(f"{sentinel}: {error}")
-                continue
-            if master is not None:
-                # The one that answered is asked first the next time.
-                self._sentinels.remove(sentinel)
-                self._sentinels.insert(0, sentinel)
-                return master
-            reasons.append(f"{sentinel}: knows no such service")
-        raise redis.exceptions.ConnectionError(f"no master for {self._address.service!r} ({'; '.join(reasons)})")
+        sentinel, master = await first_to_know(
+            list(self._sentinels),
+            self._ask,
+            sought=f"no master for {self._address.service!r}",
+            unknown="knows no such service",
+        )
+        # The one that answered is asked first the next time.
+        self._sentinels.remove(sentinel)
+        self._sentinels.insert(0, sentinel)
+        return master
 
     async def _ask(self, sentinel: Node) -> Node | None:
         async with asking(self._address, sentinel, self._address.sentinel_login) as client:
