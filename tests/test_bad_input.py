@@ -117,6 +117,7 @@ JOB_CALLS: dict[str, Callable[[Job[Any]], Awaitable[object]]] = {
     "retry": lambda job: job.retry(),
     "promote": lambda job: job.promote(),
     "change_delay": lambda job: job.change_delay(5),
+    "children": lambda job: job.children(),
     "signal": lambda job: job.signal("approved"),
     "journal": lambda job: job.journal(),
     "change_priority": lambda job: job.change_priority(5),

@@ -3,6 +3,7 @@
 import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,11 +14,13 @@ from bullpen.journal.home import StoreJournal
 from bullpen.stores.base import Store
 from bullpen.testing import ManualClock
 from bullpen.testing.conformance.moves import add_one, claim_one, fresh_request, settle_one
-from bullpen.testing.journals import JournalHome
 from bullpen.testing.memory import MemoryJournal
 from tests.support.redis_harness import RedisHarness
 from tests.support.redis_server import redis_server
 from tests.support.sqlite_harness import SqliteHarness
+
+if TYPE_CHECKING:
+    from bullpen.testing.journals import JournalHome  # not before its assertions are rewritten
 
 __all__ = ["redis_server"]
 
@@ -90,7 +93,7 @@ class MemoryHome:
 
 
 @pytest.fixture(params=["sqlite", "redis", "memory"])
-async def home(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[JournalHome]:
+async def home(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator["JournalHome"]:
     if request.param == "memory":
         yield MemoryHome()
         return

@@ -31,10 +31,10 @@ class Limits(msgspec.Struct):
     closed_until_ms: int = 0
 
     def closed_until(self, now_ms: int) -> int | None:
-        if self.closed_until_ms > now_ms:
-            return self.closed_until_ms
+        """When it opens again; None if it is open."""
         is_used_up = self.said.rate_max is not None and self.window_starts >= self.said.rate_max
-        return self.window_until_ms if is_used_up and self.window_until_ms > now_ms else None
+        until_ms = max(self.closed_until_ms, self.window_until_ms if is_used_up else 0)
+        return until_ms if until_ms > now_ms else None
 
     def is_full(self, active: int) -> bool:
         return self.said.concurrency is not None and active >= self.said.concurrency

@@ -151,6 +151,20 @@ async def test_a_shorter_closing_changes_nothing(harness: Harness, store: Store)
     assert await claim(store, 2) == ()
 
 
+async def test_a_closing_within_a_used_up_window_ends_with_the_window(harness: Harness, store: Store) -> None:
+    """Until when a queue gives out nothing is told as a whole: a rate that is used up outlasts a shorter closing."""
+    await store.set_limits(MAIL, QueueLimits(rate_max=1, rate_ms=MINUTE_MS))
+    await add_many(store, 2)
+    held = await claim_one(store)
+    ends_ms = harness.clock.now_ms() + MINUTE_MS
+    await settle_one(store, held.lease, Limited(1_000))
+    refused = await store.claim({MAIL: 1}, worker=WORKER, lease_ms=LEASE_MS, request=fresh_request())
+    assert refused.jobs == ()
+    for told_ms in (refused.next_due_ms, (await store.limits(MAIL)).closed_until_ms):
+        assert told_ms is not None
+        assert 0 <= ends_ms - told_ms < 30_000
+
+
 async def test_a_job_without_a_group_closes_the_queue(store: Store) -> None:
     """Where there is no group to close, the queue is."""
     await add_many(store, 2)

@@ -7,13 +7,6 @@
 local queue, now = open_queue(ARGV[1], ARGV[2]), tonumber(ARGV[3])
 
 if not exists(queue) then return "missing" end
-settings(queue)
+local held = held_until(queue, now)
 
-local function closed_until_ms()
-  if queue.closed_until and queue.closed_until > now then return queue.closed_until end
-  local started = tonumber(redis.call("GET", queue.limiter) or nil) or 0
-  local window = redis.call("PTTL", queue.limiter)
-  return queue.rate_max and started >= queue.rate_max and window > 0 and now + window or ""
-end
-
-return { queue.concurrency or "", queue.rate_max or "", queue.rate_ms or "", closed_until_ms() }
+return { queue.concurrency or "", queue.rate_max or "", queue.rate_ms or "", held or "" }

@@ -6,15 +6,6 @@
   Emits nothing ]]
 local asked = cmsgpack.unpack(ARGV[1])
 
-local function limited_until(queue)
-  settings(queue)
-  if queue.closed_until and queue.closed_until > asked.now then return queue.closed_until end
-  if not queue.rate_max then return nil end
-  local started = tonumber(redis.call("GET", queue.limiter) or nil) or 0
-  local window = redis.call("PTTL", queue.limiter)
-  return started >= queue.rate_max and window > 0 and asked.now + window or nil
-end
-
 -- When the first delayed job is due, or the first group wakes.
 local function next_time(queue)
   local due = next_due(queue)
@@ -28,8 +19,8 @@ local function look(queue)
   local time = next_time(queue)
   local has_line = redis.call("EXISTS", queue.wait, queue.prioritized, queue.own .. KEY.ring) > 0
   local has_due = time ~= nil and time <= asked.now
-  local limit = (has_line or has_due) and limited_until(queue)
-  if limit then return false, limit end
+  local held = (has_line or has_due) and held_until(queue, asked.now)
+  if held then return false, held end
   return has_line or has_due, time
 end
 

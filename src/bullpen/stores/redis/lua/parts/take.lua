@@ -12,15 +12,6 @@ local function promote_due(queue, now)
   for _, id in ipairs(due) do make_runnable(queue, id, now) end
 end
 
--- How many more may start in this window of the rate limit (nil: any), and how long it lasts.
-local function rate_left(queue)
-  if not settings(queue).rate_max then return nil, 0 end
-  local started = tonumber(redis.call("GET", queue.limiter) or nil) or 0
-  local window = redis.call("PTTL", queue.limiter)
-  if window <= 0 then return queue.rate_max, 0 end
-  return math.max(queue.rate_max - started, 0), window
-end
-
 local function count_starts(queue, starts)
   if starts == 0 or not queue.rate_max then return end
   if redis.call("INCRBY", queue.limiter, starts) == starts and queue.rate_ms then
@@ -120,12 +111,8 @@ local function activate(queue, id, lease, now, turn)
 end
 
 local function room(queue, wanted)
-  local left, window = rate_left(queue)
-  local free = math.min(wanted, left or wanted)
-  if queue.concurrency then
-    free = math.min(free, queue.concurrency - redis.call("LLEN", queue.active))
-  end
-  return free, left == 0 and window or nil
+  if not queue.concurrency then return wanted end
+  return math.min(wanted, queue.concurrency - redis.call("LLEN", queue.active))
 end
 
 -- The end of a closing or of a window: the group begins anew.
@@ -225,11 +212,9 @@ local function take(queue, wanted, lease, now)
   push_joined(queue)
   local claimed, due = {}, next_due(queue)
   if is_blocked(queue) or wanted <= 0 then return claimed, due end
-  if queue.closed_until and queue.closed_until > now then
-    return claimed, math.min(due or math.huge, queue.closed_until)
-  end
-  local free, limited_for = room(queue, wanted)
-  if limited_for then return claimed, math.min(due or math.huge, now + limited_for) end
+  local held, left = held_until(queue, now)
+  if held then return claimed, math.min(due or held, held) end
+  local free = room(queue, math.min(wanted, left or wanted))
   local starts = take_from_lines(queue, claimed, free, lease, now)
   if #claimed < free and has_groups(queue) then
     local more, wakes = take_turns(queue, claimed, free, lease, now)
