@@ -10,11 +10,27 @@ from tests.support.places import only_on_sqlite
 
 
 def test_enqueue_makes_the_store_and_the_job(folder: Folder) -> None:
-    options = ["--delay", "5m", "--priority", 3, "--attempts", 4, "--tenant", "acme", "--tag", "a", "--tag", "b"]
+    options = [
+        "--delay",
+        "5m",
+        "--priority",
+        3,
+        "--attempts",
+        4,
+        "--tenant",
+        "acme",
+        "--workspace",
+        "x",
+        "--tag",
+        "a",
+        "--tag",
+        "b",
+    ]
     answer = folder.bullpen("enqueue", "mail", "welcome", '{"n": 1}', "--id", "one", *options)
     assert (answer.code, answer.out) == (0, "added mail/one\n")
     job = folder.bullpen("job", "mail", "one", "--json").json
     assert (job["state"], job["data"], job["priority"], job["attempts"]) == ("delayed", {"n": 1}, 3, 4)
+    assert job["workspace"] == "x"
     assert (job["tenant"], job["tags"], job["run_at_ms"] - job["added_ms"]) == ("acme", ["a", "b"], 300_000)
     again = folder.bullpen("enqueue", "mail", "welcome", "--id", "one", "--json").json
     assert again == {"queue": "mail", "id": "one", "outcome": "duplicate"}

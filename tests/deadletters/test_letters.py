@@ -30,7 +30,13 @@ async def _fail_many(store: Store, how_many: int, queue: str = "mail") -> None:
 
 
 async def test_each_part_of_a_filter_narrows(store: Store, letters: DeadLetters, clock: ManualClock) -> None:
-    first = await fail(store, tenant="acme", tags=["vip", "eu"], failure=Failure("user 42 is gone", type="LookupError"))
+    first = await fail(
+        store,
+        tenant="acme",
+        workspace="research",
+        tags=["vip", "eu"],
+        failure=Failure("user 42 is gone", type="LookupError"),
+    )
     clock.advance(1_000)
     middle_ms = clock.now_ms()
     second = await fail(store, name="remind", failure=Failure("too slow", FailureKind.TIMEOUT, "TimeoutError"))
@@ -45,6 +51,8 @@ async def test_each_part_of_a_filter_narrows(store: Store, letters: DeadLetters,
     assert await found(queue="bills") == [third]
     assert await found(name="remind") == [second]
     assert await found(tenant="acme") == [first]
+    assert await found(workspace="research") == [first]
+    assert await found(tenant="globex", workspace="research") == []
     assert await found(tag="eu") == [first]
     assert await found(error="is gone") == sorted([first, third])
     assert await found(error="LookupError") == [first]
@@ -164,6 +172,7 @@ async def test_an_export_is_plain_and_complete(store: Store, letters: DeadLetter
         store,
         data={"user_id": 42},
         tenant="acme",
+        workspace="research",
         tags=["vip"],
         failure=Failure("no such user", FailureKind.UNRECOVERABLE, "ValueError", STACK),
     )
@@ -180,6 +189,7 @@ async def test_an_export_is_plain_and_complete(store: Store, letters: DeadLetter
         "attempts": {"made": 1, "allowed": 1, "crashes": {}},
         "times": {"added_ms": now_ms, "started_ms": now_ms, "failed_ms": now_ms},
         "tenant": "acme",
+        "workspace": "research",
         "tags": ["vip"],
     }
 
@@ -218,7 +228,15 @@ async def test_queues_bound_what_is_seen(store: Store) -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"name": ""}, {"tenant": 3}, {"kind": "sad"}, {"since_ms": "today"}, {"until_ms": 1.5}, {"error": ""}],
+    [
+        {"name": ""},
+        {"tenant": 3},
+        {"workspace": ""},
+        {"kind": "sad"},
+        {"since_ms": "today"},
+        {"until_ms": 1.5},
+        {"error": ""},
+    ],
     ids=lambda wrong: next(iter(wrong)),
 )
 def test_a_wrong_filter_is_refused_by_name(wrong: dict[str, object]) -> None:

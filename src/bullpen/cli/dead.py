@@ -24,7 +24,7 @@ from bullpen.job.record import FailureKind
 Act = Callable[[DeadLetters, DeadFilter, int], Awaitable[int]]
 
 _PORTION = 200
-_FIELDS = ("queue", "name", "tenant", "tag", "error", "kind", "since_ms", "until_ms", "fingerprint")
+_FIELDS = ("queue", "name", "tenant", "workspace", "tag", "error", "kind", "since_ms", "until_ms", "fingerprint")
 _EXAMPLES = """
   bullpen dead                                  the newest of each queue
   bullpen dead --group                          the reasons, most frequent first
@@ -61,6 +61,7 @@ def _add_filters(parser: argparse.ArgumentParser, *, default: object) -> None:
     group.add_argument("--queue", default=default, help="of this queue")
     group.add_argument("--name", default=default, help="of this name")
     group.add_argument("--tenant", default=default, help="of this tenant")
+    group.add_argument("--workspace", default=default, help="of this workspace")
     group.add_argument("--tag", default=default, help="with this tag")
     group.add_argument("--error", default=default, help="part of the message, or the exact type of the error")
     group.add_argument("--kind", default=default, choices=[kind.value for kind in FailureKind], help="of this kind")

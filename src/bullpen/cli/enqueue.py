@@ -43,6 +43,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--id", help="an id of your own; a second job with it changes nothing")
     parser.add_argument("--dedup", metavar="SUBJECT", help="nothing is added while a job for it is there")
     parser.add_argument("--tenant", help="whose job it is")
+    parser.add_argument("--workspace", help="the part of the tenant that it belongs to")
     parser.add_argument("--group", help="in which group it waits its turn; {tenant} stands for the tenant")
     parser.add_argument("--tag", action="append", default=[], metavar="TAG", dest="tags", help="may be repeated")
     parser.add_argument("--wait", action="store_true", help="wait for the end; show the result, or fail with the job")
@@ -80,7 +81,19 @@ def read_json(text: str | None, what: str) -> Any:
 
 
 def _options(args: argparse.Namespace) -> OptionFields:
-    names = ("delay", "priority", "attempts", "backoff", "timeout", "id", "dedup", "tenant", "group", "tags")
+    names = (
+        "delay",
+        "priority",
+        "attempts",
+        "backoff",
+        "timeout",
+        "id",
+        "dedup",
+        "tenant",
+        "workspace",
+        "group",
+        "tags",
+    )
     given = {name: value for name in names if (value := getattr(args, name)) not in (None, [])}
     return cast(OptionFields, given)
 

@@ -100,6 +100,7 @@ def _facts(job: JobRecord) -> list[tuple[str, str]]:
         ("parent", str(job.parent) if job.parent is not None else ""),
         ("to fail", job.doomed.message if job.doomed is not None else ""),
         ("tenant", job.tenant or ""),
+        ("workspace", job.spec.workspace or ""),
         ("tags", ", ".join(job.spec.tags)),
         ("headers", ", ".join(f"{name}={value}" for name, value in job.spec.headers.items())),
     ]

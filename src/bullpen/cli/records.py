@@ -47,6 +47,7 @@ def job_json(job: JobRecord) -> dict[str, Any]:
         "parent": ref_json(job.parent),
         "on_failure": job.spec.on_failure,
         "tenant": job.tenant,
+        "workspace": job.spec.workspace,
         "tags": list(job.spec.tags),
         "headers": dict(job.spec.headers),
     }

@@ -16,6 +16,8 @@ class DeadFilter:
     name: str | None = None
     """The job's name."""
     tenant: str | None = None
+    workspace: str | None = None
+    """Of whatever tenant, if none is given."""
     tag: str | None = None
     error: str | None = None
     """A part of the failure's message, or the exact type of the exception."""
@@ -30,7 +32,7 @@ class DeadFilter:
     def __post_init__(self) -> None:
         if self.queue is not None:
             check_queue_name(self.queue)
-        for option in ("name", "tenant", "tag", "error", "fingerprint"):
+        for option in ("name", "tenant", "workspace", "tag", "error", "fingerprint"):
             value = getattr(self, option)
             if value is not None and (not isinstance(value, str) or not value):
                 raise BadOption(f"{option}: a text that is not empty, not {value!r}")
@@ -47,6 +49,7 @@ class DeadFilter:
             (self.queue is None or job.queue == self.queue)
             and (self.name is None or job.name == self.name)
             and (self.tenant is None or job.tenant == self.tenant)
+            and (self.workspace is None or job.spec.workspace == self.workspace)
             and (self.tag is None or self.tag in job.spec.tags)
             and (self.kind is None or (job.failure is not None and job.failure.kind == self.kind))
             and self._is_in_time(job.finished_ms or 0)

@@ -150,6 +150,7 @@ class DeadLetters:
             "attempts": {"made": job.attempts_made, "allowed": job.spec.attempts, "crashes": dict(job.crashes)},
             "times": {"added_ms": job.added_ms, "started_ms": job.started_ms, "failed_ms": job.finished_ms},
             "tenant": job.tenant,
+            "workspace": job.spec.workspace,
             "tags": list(job.spec.tags),
         }
 

@@ -5,10 +5,10 @@ import difflib
 import math
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from types import UnionType
 from typing import Any, TypedDict, cast
 
 from bullpen.errors import BadOption
+from bullpen.job.checks import check_jitter, check_kind, check_policy, check_whole, instant_ms
 from bullpen.job.limits import Rate
 from bullpen.job.names import check_explicit_id, check_group_name, is_text
 from bullpen.job.spec import KEEP_ALL, KEEP_COMPLETED, Backoff, Dedup, JobSpec, Keep, OnFailure
@@ -39,7 +39,7 @@ def to_ms(option: str, duration: Duration) -> int:
 
 def fixed(delay: Duration, *, jitter: float = 0.0) -> Backoff:
     """Wait the same time before each further attempt."""
-    return Backoff(kind="fixed", delay_ms=to_ms("backoff", delay), jitter=_jitter(jitter))
+    return Backoff(kind="fixed", delay_ms=to_ms("backoff", delay), jitter=check_jitter(jitter))
 
 
 def exponential(base: Duration, *, jitter: float = 0.0, max_delay: Duration = 3600) -> Backoff:
@@ -47,7 +47,7 @@ def exponential(base: Duration, *, jitter: float = 0.0, max_delay: Duration = 36
     return Backoff(
         kind="exponential",
         delay_ms=to_ms("backoff", base),
-        jitter=_jitter(jitter),
+        jitter=check_jitter(jitter),
         max_delay_ms=to_ms("max_delay", max_delay),
     )
 
@@ -62,13 +62,13 @@ def custom(name: str, base: Duration = 0) -> Backoff:
 def keep(count: int | None = None, *, age: Duration | None = None) -> Keep:
     """Keep the newest `count` finished jobs, none older than `age`."""
     if count is not None:
-        _whole("keep: count", count, 0, _MAX_COUNT)
+        check_whole("keep: count", count, 0, _MAX_COUNT)
     return Keep(count=count, age_ms=None if age is None else to_ms("keep: age", age))
 
 
 def rate(max: int, *, per: Duration = 1) -> Rate:  # noqa: A002 - BullMQ's word for it
     """At most so many starts per so many seconds, counted from the first of them."""
-    _whole("rate: max", max, 1, _MAX_COUNT)
+    check_whole("rate: max", max, 1, _MAX_COUNT)
     per_ms = to_ms("rate: per", per)
     if per_ms == 0:
         raise BadOption("rate: per must be more than 0")
@@ -77,14 +77,14 @@ def rate(max: int, *, per: Duration = 1) -> Rate:  # noqa: A002 - BullMQ's word 
 
 def check_rate(option: str, value: object) -> Rate | None:
     """A rate or None, else BadOption."""
-    _kind(option, value, Rate | None, "what rate(…) gives")
+    check_kind(option, value, Rate | None, "what rate(…) gives")
     return cast(Rate | None, value)
 
 
 def check_count(option: str, value: object, high: int = _MAX_COUNT) -> int | None:
     """A whole number of 1 or more, or None, else BadOption."""
     if value is not None:
-        _whole(option, value, 1, high)
+        check_whole(option, value, 1, high)
     return cast(int | None, value)
 
 
@@ -100,7 +100,7 @@ def dedup(
     if not is_text(id):
         raise BadOption(f"dedup: id is a text that is not empty, not {id!r}")
     for option, value in (("extend", extend), ("replace", replace), ("keep_last_if_active", keep_last_if_active)):
-        _kind(f"dedup: {option}", value, bool, "True or False")
+        check_kind(f"dedup: {option}", value, bool, "True or False")
     if extend and ttl is None:
         raise BadOption("dedup: extend needs a ttl to extend")
     if keep_last_if_active and (ttl is not None or replace):
@@ -129,6 +129,7 @@ class OptionFields(TypedDict, total=False):
     timeout: Duration | None
     start_by: Duration | datetime | None
     tenant: str | None
+    workspace: str | None
     group: str | None
     tags: tuple[str, ...] | list[str]
     headers: Mapping[str, str]
@@ -162,6 +163,8 @@ class JobOptions:
     """Not started by then (seconds from now, or a time): the job ends as expired."""
     tenant: str | None = None
     """Whose job it is; carried by every event."""
+    workspace: str | None = None
+    """A part of the tenant that the job belongs to: a team, a project."""
     group: str | None = None
     """The group of the queue in which it waits its turn; `{tenant}` in it stands for the tenant."""
     tags: tuple[str, ...] | list[str] = ()
@@ -184,21 +187,21 @@ class JobOptions:
     def __post_init__(self) -> None:
         if self.id is not None:
             check_explicit_id(self.id)
-        _whole("priority", self.priority, 0, MAX_PRIORITY)
-        _whole("attempts", self.attempts, 1, 1_000_000)
-        _whole("keep_logs", self.keep_logs, 0, 1_000_000)
-        _whole("keep_stacks", self.keep_stacks, 0, 1_000)
+        check_whole("priority", self.priority, 0, MAX_PRIORITY)
+        check_whole("attempts", self.attempts, 1, 1_000_000)
+        check_whole("keep_logs", self.keep_logs, 0, 1_000_000)
+        check_whole("keep_stacks", self.keep_stacks, 0, 1_000)
         if to_ms("delay", self.delay) and self.run_at is not None:
             raise BadOption("run_at: give delay or run_at, not both")
         if self.timeout is not None and to_ms("timeout", self.timeout) == 0:
             raise BadOption("timeout: must be more than 0")
-        _kind("lifo", self.lifo, bool, "True or False")
-        _kind("run_at", self.run_at, datetime | None, "a datetime")
-        _kind("dedup", self.dedup, Dedup | str | None, "an id, or what dedup(…) gives")
-        _kind("keep_completed", self.keep_completed, Keep, "what keep(…) gives")
-        _kind("keep_failed", self.keep_failed, Keep, "what keep(…) gives")
+        check_kind("lifo", self.lifo, bool, "True or False")
+        check_kind("run_at", self.run_at, datetime | None, "a datetime")
+        check_kind("dedup", self.dedup, Dedup | str | None, "an id, or what dedup(…) gives")
+        check_kind("keep_completed", self.keep_completed, Keep, "what keep(…) gives")
+        check_kind("keep_failed", self.keep_failed, Keep, "what keep(…) gives")
         _check_texts(self)
-        _policy(self.on_failure)
+        check_policy(self.on_failure)
 
     def to_spec(self, now_ms: int) -> JobSpec:
         """The stored form, with times that are relative to now made absolute where they must be."""
@@ -211,6 +214,7 @@ class JobOptions:
             timeout_ms=None if self.timeout is None else to_ms("timeout", self.timeout),
             start_by_ms=self._start_by_ms(now_ms),
             tenant=self.tenant,
+            workspace=self._workspace(),
             group=self._group(),
             tags=tuple(self.tags),
             headers=dict(self.headers),
@@ -219,8 +223,14 @@ class JobOptions:
             keep_failed=self.keep_failed,
             keep_logs=self.keep_logs,
             keep_stacks=self.keep_stacks,
-            on_failure=_policy(self.on_failure),
+            on_failure=check_policy(self.on_failure),
         )
+
+    def _workspace(self) -> str | None:
+        # Asked only here: a job type may name the workspace, and each add the tenant.
+        if self.workspace is not None and self.tenant is None:
+            raise BadOption(f"workspace: {self.workspace!r} is part of a tenant, and the job has none; give tenant=…")
+        return self.workspace
 
     def _group(self) -> str | None:
         if self.group is None or _TENANT not in self.group:
@@ -233,13 +243,13 @@ class JobOptions:
     def _delay_ms(self, now_ms: int) -> int:
         if self.run_at is None:
             return to_ms("delay", self.delay)
-        return max(0, _instant_ms("run_at", self.run_at) - now_ms)
+        return max(0, instant_ms("run_at", self.run_at) - now_ms)
 
     def _start_by_ms(self, now_ms: int) -> int | None:
         if self.start_by is None:
             return None
         if isinstance(self.start_by, datetime):
-            return _instant_ms("start_by", self.start_by)
+            return instant_ms("start_by", self.start_by)
         return now_ms + to_ms("start_by", self.start_by)
 
 
@@ -256,39 +266,10 @@ def with_options(base: JobOptions, given: Mapping[str, Any]) -> JobOptions:
     return dataclasses.replace(base, **given)
 
 
-def _whole(option: str, value: object, low: int, high: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise BadOption(f"{option}: a whole number from {low} to {high}, not {value!r}")
-
-
-def _policy(value: object) -> OnFailure | None:
-    if value is None:
-        return None
-    if not isinstance(value, str) or value not in tuple(OnFailure):
-        raise BadOption(f"on_failure: None or one of {', '.join(OnFailure)}, not {value!r}")
-    return OnFailure(value)
-
-
-def _kind(option: str, value: object, kind: type | UnionType, expected: str) -> None:
-    if not isinstance(value, kind):
-        raise BadOption(f"{option}: {expected}, not {value!r}")
-
-
-def _jitter(value: float) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise BadOption(f"jitter: a share from 0 to 1, not {value!r}")
-    return float(value)
-
-
-def _instant_ms(option: str, instant: datetime) -> int:
-    if instant.tzinfo is None:
-        raise BadOption(f"{option}: {instant.isoformat()} has no time zone; add one, e.g. tzinfo=UTC")
-    return round(instant.timestamp() * 1000)
-
-
 def _check_texts(options: JobOptions) -> None:
-    if options.tenant is not None and not is_text(options.tenant):
-        raise BadOption(f"tenant: a text that is not empty, not {options.tenant!r}")
+    for option, value in (("tenant", options.tenant), ("workspace", options.workspace)):
+        if value is not None and not is_text(value):
+            raise BadOption(f"{option}: a text that is not empty, not {value!r}")
     if options.group is not None:
         check_group_name(options.group)
     if not isinstance(options.tags, list | tuple) or not all(map(is_text, options.tags)):

@@ -70,6 +70,8 @@ class JobSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     start_by_ms: int | None = None
     """Wall time after which an unstarted job ends as expired."""
     tenant: str | None = None
+    workspace: str | None = None
+    """The part of the tenant that it belongs to."""
     group: str | None = None
     """In which group of its queue it waits; None: in the queue's own line."""
     tags: tuple[str, ...] = ()

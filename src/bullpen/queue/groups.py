@@ -97,7 +97,4 @@ class Groups:
 
     async def get(self, group: str) -> GroupInfo:
         """One group as it stands; one that nobody spoke of is empty."""
-        async for found in self:
-            if found.name == group:
-                return found
-        return GroupInfo(name=check_group_name(group))
+        return await self._store.group(self._queue, check_group_name(group))

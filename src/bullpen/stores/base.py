@@ -30,7 +30,7 @@ import msgspec
 from bullpen.clock import Clock
 from bullpen.job.entries import JournalEntry, JournalPage
 from bullpen.job.events import Event
-from bullpen.job.limits import GroupLimits, GroupPage, QueueLimits, QueueStanding
+from bullpen.job.limits import GroupInfo, GroupLimits, GroupPage, QueueLimits, QueueStanding
 from bullpen.job.record import ClaimedJob, CrashKind, CrashLimits, JobRecord, JobRef, Lease
 from bullpen.job.schedule import Schedule, ScheduleRecord
 from bullpen.job.spec import NewJob
@@ -480,6 +480,10 @@ class Store(Protocol):
 
     async def resume_group(self, queue: str, group: str) -> None:
         """QueueMissing if there is no such queue; a group that is not paused stays as it is."""
+
+    async def group(self, queue: str, group: str) -> GroupInfo:
+        """One group as it stands; one that nobody spoke of is empty. Costs the same however many there are."""
+        ...
 
     async def groups(self, queue: str, *, limit: int, cursor: str | None = None) -> GroupPage:
         """The groups that have jobs waiting or active, limits of their own, or a pause; by name."""

@@ -61,7 +61,11 @@ class Queued(msgspec.Struct, frozen=True):
         words = [f"{self.ref} {_call(self.name, self.arguments)} {self.state}"]
         if spec.delay_ms:
             words.append(f"delay={spec.delay_ms / 1000:g}")
-        words += [f"{name}={value!r}" for name in ("priority", "tenant", "tags") if (value := getattr(spec, name))]
+        words += [
+            f"{name}={value!r}"
+            for name in ("priority", "tenant", "workspace", "tags")
+            if (value := getattr(spec, name))
+        ]
         return ", ".join(words)
 
 

@@ -68,6 +68,7 @@ def test_context(
     attempt: int = 1,
     attempts: int | None = None,
     tenant: str | None = None,
+    workspace: str | None = None,
     headers: Mapping[str, str] | None = None,
     epoch: int = 1,
     cancel_reason: str | None = None,
@@ -82,7 +83,8 @@ def test_context(
     if attempt < 1:
         raise ValueError(f"attempt: 1 for the first try, not {attempt}")
     now_ms = time.time_ns() // 1_000_000
-    options = JobOptions(attempts=max(attempt, attempts or 1), tenant=tenant, headers=headers or {})
+    tries = max(attempt, attempts or 1)
+    options = JobOptions(attempts=tries, tenant=tenant, workspace=workspace, headers=headers or {})
     payload = {} if data is None else data
     job = JobRecord(
         JobRef(queue, id),

@@ -74,6 +74,11 @@ class Context(Durable):
         return self.job.tenant
 
     @property
+    def workspace(self) -> str | None:
+        """The part of the tenant that it belongs to."""
+        return self.job.spec.workspace
+
+    @property
     def group(self) -> str | None:
         """The group of the queue in which it waited its turn."""
         return self.job.spec.group
@@ -87,7 +92,8 @@ class Context(Durable):
     def logger(self) -> "logging.LoggerAdapter[logging.Logger]":
         """The program's log, with the job's ids on each record."""
         job = self.job
-        ids = {"job_id": job.id, "queue": job.queue, "job_name": job.name, "tenant": job.tenant}
+        whose = {"tenant": job.tenant, "workspace": job.spec.workspace}
+        ids = {"job_id": job.id, "queue": job.queue, "job_name": job.name, **whose}
         return logging.LoggerAdapter(logging.getLogger("bullpen.job"), ids)
 
     def log(self, line: str) -> None:

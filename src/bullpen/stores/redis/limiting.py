@@ -8,6 +8,8 @@ from bullpen.stores.redis.codec import FIELDS
 from bullpen.stores.redis.site import MISSING, Site
 from bullpen.stores.redis.steering import queue_missing
 
+_Row = Sequence[bytes | int | Sequence[bytes]]
+"""A group as the scripts tell it."""
 _LIMITS = ("weight", "concurrency", "rate_max", "rate_ms", "max_size")
 """The fields of a group's limits, as the scripts order them."""
 
@@ -46,16 +48,26 @@ async def pause_group(site: Site, queue: str, group: str, *, paused: bool) -> No
         raise queue_missing(queue)
 
 
+async def group(site: Site, queue: str, name: str) -> GroupInfo:
+    _, rows = await _listed(site, queue, 1, f"[{name}", f"[{name}")
+    return _info(rows[0]) if rows else GroupInfo(name=name)
+
+
 async def groups(site: Site, queue: str, limit: int, cursor: str | None) -> GroupPage:
-    found = await site.ask(scripts.LIST_GROUPS, queue, site.now, str(limit), cursor or "")
-    if found == MISSING:
-        raise queue_missing(queue)
-    default, *rows = found
+    default, rows = await _listed(site, queue, limit + 1, f"({cursor}" if cursor else "-", "+")
     page = tuple(_info(row) for row in rows[:limit])
     return GroupPage(page, _limits(default), page[-1].name if len(rows) > limit else None)
 
 
-def _info(row: Sequence[bytes | int | Sequence[bytes]]) -> GroupInfo:
+async def _listed(site: Site, queue: str, limit: int, first: str, last: str) -> tuple[Sequence[bytes], list[_Row]]:
+    found = await site.ask(scripts.LIST_GROUPS, queue, site.now, str(limit), first, last)
+    if found == MISSING:
+        raise queue_missing(queue)
+    default, *rows = found
+    return default, rows
+
+
+def _info(row: _Row) -> GroupInfo:
     name, waiting, active, paused, closed_until_ms, oldest_ms, said = row
     assert isinstance(name, bytes)
     assert isinstance(said, list)

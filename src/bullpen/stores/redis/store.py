@@ -12,7 +12,7 @@ import msgspec
 
 from bullpen.clock import SYSTEM_CLOCK, Clock
 from bullpen.job.entries import JournalEntry, JournalPage
-from bullpen.job.limits import GroupLimits, GroupPage, QueueLimits, QueueStanding
+from bullpen.job.limits import GroupInfo, GroupLimits, GroupPage, QueueLimits, QueueStanding
 from bullpen.job.record import CrashKind, CrashLimits, JobRecord, JobRef, Lease
 from bullpen.job.schedule import Schedule, ScheduleRecord
 from bullpen.job.spec import NewJob
@@ -264,6 +264,9 @@ class RedisStore:
 
     async def resume_group(self, queue: str, group: str) -> None:
         await limiting.pause_group(self._site, queue, group, paused=False)
+
+    async def group(self, queue: str, group: str) -> GroupInfo:
+        return await limiting.group(self._site, queue, group)
 
     async def groups(self, queue: str, *, limit: int, cursor: str | None = None) -> GroupPage:
         return await limiting.groups(self._site, queue, limit, cursor)

@@ -144,15 +144,24 @@ def _set_paused(tx: Transaction, queue: int, group: str, *, paused: bool) -> Non
     stand(tx, queue, read_ring(tx, queue), [known])
 
 
+def group(db: sqlite3.Connection, queue: int, name: str, now_ms: int) -> GroupInfo:
+    row = db.execute(f"{SELECT_GROUP} WHERE queue = ? AND name = ?", (queue, name)).fetchone()
+    return GroupInfo(name=name) if row is None else _info(db, queue, Group(*row), _default(db, queue), now_ms)
+
+
 def groups(db: sqlite3.Connection, queue: int, limit: int, cursor: str | None, now_ms: int) -> GroupPage:
-    row = db.execute("SELECT limits FROM ring WHERE queue = ?", (queue,)).fetchone()
-    default = GroupLimits() if row is None or row[0] is None else decode_group_limits(row[0])
+    default = _default(db, queue)
     rows = db.execute(
         f"{SELECT_GROUP} WHERE queue = ? AND is_shown AND name > ? ORDER BY name LIMIT ?",
         (queue, cursor or "", limit + 1),
     ).fetchall()
     found = [_info(db, queue, Group(*row), default, now_ms) for row in rows[:limit]]
     return GroupPage(tuple(found), default, found[-1].name if len(rows) > limit else None)
+
+
+def _default(db: sqlite3.Connection, queue: int) -> GroupLimits:
+    row = db.execute("SELECT limits FROM ring WHERE queue = ?", (queue,)).fetchone()
+    return GroupLimits() if row is None or row[0] is None else decode_group_limits(row[0])
 
 
 def _info(db: sqlite3.Connection, queue: int, group: Group, default: GroupLimits, now_ms: int) -> GroupInfo:

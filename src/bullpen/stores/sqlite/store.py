@@ -8,7 +8,7 @@ from typing import TypeVar, cast
 from bullpen.clock import SYSTEM_CLOCK, Clock
 from bullpen.errors import StoreNotOpen
 from bullpen.job.entries import JournalEntry, JournalPage
-from bullpen.job.limits import GroupLimits, GroupPage, QueueLimits, QueueStanding
+from bullpen.job.limits import GroupInfo, GroupLimits, GroupPage, QueueLimits, QueueStanding
 from bullpen.job.record import CrashKind, CrashLimits, JobRecord, JobRef, Lease
 from bullpen.job.schedule import Schedule, ScheduleRecord, tick_of
 from bullpen.job.spec import NewJob
@@ -320,6 +320,10 @@ class SqliteStore:
 
     async def resume_group(self, queue: str, group: str) -> None:
         await self._write(lambda tx: limiting.resume_group(tx, queue, group))
+
+    async def group(self, queue: str, group: str) -> GroupInfo:
+        now_ms = self._clock.now_ms()
+        return await self._file.read(lambda db: limiting.group(db, looking.existing_queue(db, queue), group, now_ms))
 
     async def groups(self, queue: str, *, limit: int, cursor: str | None = None) -> GroupPage:
         now_ms = self._clock.now_ms()

@@ -38,6 +38,7 @@ async def test_a_spec_is_kept_whole(store: Store) -> None:
         timeout_ms=9_000,
         start_by_ms=4_000_000_000_000,
         tenant="acme",
+        workspace="research",
         tags=("red", "blue"),
         headers={"traceparent": "00-1", "by": "søren"},
         dedup=Dedup("user-1", ttl_ms=1_000, extend=True),

@@ -30,6 +30,7 @@ _RICH = JobSpec(
     backoff=Backoff("exponential", 500, 0.5, 60_000),
     timeout_ms=9_000,
     tenant="acme",
+    workspace="research",
     tags=("a", "b"),
     headers={"trace": "1"},
     keep_completed=Keep(count=5, age_ms=1_500),

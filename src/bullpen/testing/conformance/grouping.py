@@ -268,6 +268,8 @@ async def test_refuses_to_resume_a_group_of_no_queue(store: Store) -> None:
         await store.resume_group("nobody", "a")
     with pytest.raises(QueueMissing):
         await store.groups("nobody", limit=1)
+    with pytest.raises(QueueMissing):
+        await store.group("nobody", "a")
     assert await store.queues() == []
 
 
@@ -331,6 +333,18 @@ async def test_groups_are_listed_by_name_in_pages(harness: Harness, store: Store
     rest = await store.groups(MAIL, limit=2, cursor=first.next_cursor)
     assert rest.groups == (GroupInfo(name="c", limits=GroupLimits(weight=2)),)
     assert rest.next_cursor is None
+
+
+async def test_one_group_is_told_as_the_list_tells_it(store: Store) -> None:
+    """With its counts and limits; one that nobody spoke of is empty, and none is made."""
+    for group in ("a", "ab", "b"):
+        await add_to(store, group)
+    await store.set_group(MAIL, "a", GroupLimits(weight=2))
+    await claim(store, 1)
+    listed = (await store.groups(MAIL, limit=9)).groups
+    assert tuple([await store.group(MAIL, one.name) for one in listed]) == listed
+    assert await store.group(MAIL, "nobody") == GroupInfo(name="nobody")
+    assert (await store.groups(MAIL, limit=9)).groups == listed
 
 
 async def test_a_removed_queue_forgets_its_groups(store: Store) -> None:

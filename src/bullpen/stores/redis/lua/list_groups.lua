@@ -1,11 +1,11 @@
 --[[ list_groups: a page of the groups that have jobs or something of their own, by name.
   KEYS 1 the queue's settings
-  ARGV 1 the queue's base  2 and of our own keys  3 now  4 how many  5 the last one that was seen, or ""
+  ARGV 1 the queue's base  2 and of our own keys  3 now  4 how many  5 from which name  6 to which, both as in BYLEX
   Returns "missing" if there never was such a queue, else {{the default's limits}, {name, waiting, active,
-          paused or "", closed until ms or "", since when its first job waits or "", {its own limits}}, …}
-          and one more than asked, if there are more; limits are weight, concurrency, rate max, rate ms, max size
+          paused or "", closed until ms or "", since when its first job waits or "", {its own limits}}, …};
+          limits are weight, concurrency, rate max, rate ms, max size
   Emits nothing ]]
-local queue, now, limit, after = open_queue(ARGV[1], ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
+local queue, now, limit = open_queue(ARGV[1], ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 
 if not exists(queue) then return "missing" end
 
@@ -23,8 +23,7 @@ local function oldest(group)
 end
 
 local page = { words(group_defaults(queue)) }
-local from = after == "" and "-" or "(" .. after
-for _, name in ipairs(redis.call("ZRANGEBYLEX", queue.own .. KEY.groups, from, "+", "LIMIT", 0, limit + 1)) do
+for _, name in ipairs(redis.call("ZRANGEBYLEX", queue.own .. KEY.groups, ARGV[5], ARGV[6], "LIMIT", 0, limit)) do
   local group = open_group(queue, name)
   local closed = closed_until(group)
   page[#page + 1] = { name, group.waiting, group.active, group.is_paused and "paused" or "",
