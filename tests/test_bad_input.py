@@ -308,7 +308,8 @@ NAN, ENDLESS, AGES = float("nan"), float("inf"), 10**400
         *[("run_at", value) for value in ("noon", 5, datetime(2030, 1, 1))],  # noqa: DTZ001
         *[("tags", value) for value in ("mail", None, 5, [1], [""], [SURROGATE], {"mail"}, iter(["mail"]))],
         *[("headers", value) for value in (None, ["a"], {"a": 1}, {1: "a"}, {"": "a"}, {"a": SURROGATE})],
-        *[("tenant", value) for value in ("", 5, SURROGATE, ["acme"])],
+        *[(option, value) for option in ("tenant", "workspace") for value in ("", 5, SURROGATE, ["acme"])],
+        ("workspace", "without a tenant"),
         *[("dedup", value) for value in ("", 5, SURROGATE, {"id": "a"})],
         *[("keep_completed", value) for value in (None, 5, {"count": 5})],
         *[("keep_failed", value) for value in (None, 5, {"count": 5})],

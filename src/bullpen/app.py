@@ -2,20 +2,21 @@
 
 import asyncio
 import dataclasses
-import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, ParamSpec, Self, TypeVar, Unpack, cast, overload
+from typing import Any, ParamSpec, Self, TypeVar, Unpack, overload
 
 from bullpen.deadletters.letters import DeadLetters
 from bullpen.errors import BadHandler, BadName, StoreUnavailable
 from bullpen.flows.producer import FlowProducer
 from bullpen.flows.shapes import with_children
+from bullpen.job.limits import Rate
 from bullpen.job.names import check_queue_name
 from bullpen.job.options import JobOptions, OptionFields, with_options
 from bullpen.job.record import Failure, FailureKind, JobRecord
 from bullpen.job.schedule import ScheduleRecord
 from bullpen.job.spec import NewJob
+from bullpen.jobtypes.declaring import Declaration, check_neighbours, limits_of
 from bullpen.jobtypes.hooks import Alert, AlertHook, Hooks, Middleware, Severity, raise_alert
 from bullpen.jobtypes.jobtype import (
     AsyncFunction,
@@ -133,8 +134,10 @@ class Bullpen:
         skip_if: SkipIf | None = None,
         hooks: Hooks = NO_HOOKS,
         middleware: Sequence[Middleware] = (),
+        concurrency: int | None = None,
+        rate: Rate | None = None,
         **usual: Unpack[OptionFields],
-    ) -> "Declaration": ...
+    ) -> Declaration: ...
 
     def job(  # type: ignore[misc]  # the options are checked by name in `with_options`
         self,
@@ -148,6 +151,8 @@ class Bullpen:
         skip_if: SkipIf | None = None,
         hooks: Hooks = NO_HOOKS,
         middleware: Sequence[Middleware] = (),
+        concurrency: int | None = None,
+        rate: Rate | None = None,
         **usual: Any,
     ) -> Any:
         """Make a job type of a typed function whose first parameter is its Context."""
@@ -159,6 +164,8 @@ class Bullpen:
             skip_if=skip_if,
             hooks=hooks,
             middleware=middleware,
+            concurrency=concurrency,
+            rate=rate,
         )
         declaration = Declaration(self, declared, with_options(USUAL, usual))
         return declaration if function is None else declaration(function)
@@ -185,6 +192,7 @@ class Bullpen:
         key = (job_type.queue, job_type.name)
         if key in self.types:
             raise BadName(f"queue {key[0]!r} already has a job type named {key[1]!r}")
+        check_neighbours([job_type, *(one for one in self.types.values() if one.queue == job_type.queue)])
         self.types[key] = job_type
 
     # ── using ────────────────────────────────────────────────────────────────────────────
@@ -262,6 +270,7 @@ class Bullpen:
             options,
             codec=options.codec if options.codec is not None else self.codec,
             verify_tenant=options.verify_tenant if options.verify_tenant is not None else self.verify_tenant,
+            queue_limits=limits_of(self.types.values()) | dict(options.queue_limits),
         )
 
     def handlers(self, queues: Sequence[str] = ()) -> dict[str, dict[str, Handler]]:
@@ -287,29 +296,3 @@ class Bullpen:
         )
         twin.types = self.types
         return twin
-
-
-class Declaration:
-    """What `@pen.job(…)` gives: makes a job type of the function below it."""
-
-    def __init__(self, pen: Bullpen, declared: JobTypeOptions, usual: JobOptions) -> None:
-        self._pen = pen
-        self._declared = declared
-        self._usual = usual
-
-    @overload
-    def __call__(self, function: AsyncFunction[P, R]) -> AsyncJobType[P, R]: ...  # type: ignore[overload-overlap]  # as above
-
-    @overload
-    def __call__(self, function: SyncFunction[P, R]) -> SyncJobType[P, R]: ...
-
-    def __call__(self, function: Callable[..., Any]) -> Any:
-        if not callable(function):
-            raise BadHandler(f"a job type is made of a function, not of {function!r}")
-        is_async = inspect.iscoroutinefunction(function)
-        if is_async and self._declared.in_process:
-            raise BadHandler(f"{function.__qualname__}: a process runs a plain function, not a coroutine")
-        kind = AsyncJobType if is_async else SyncJobType
-        job_type = cast(JobType[..., Any], kind(self._pen, function, self._declared, self._usual))
-        self._pen.declare(job_type)
-        return job_type

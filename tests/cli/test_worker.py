@@ -71,6 +71,14 @@ def test_only_the_queues_asked_for(app: Folder) -> None:
         assert worker.wait(30) == 0
 
 
+@only_on_sqlite  # no job is run
+def test_shared_slots_and_weights(app: Folder) -> None:
+    with app.started("worker", "shop:pen", "--shared", 4, "--weight", "mail=3", "--weight", "images=1") as worker:
+        assert "{'images': 4, 'mail': 4}" in _heard(worker, "serves")
+        worker.terminate()
+        assert worker.wait(30) == 0
+
+
 def test_several_processes(app: Folder) -> None:
     with app.started("worker", "shop:pen", "--processes", 2, "--queue", "mail") as worker:
         told = _heard(worker, "serves")
@@ -94,6 +102,8 @@ def test_several_processes(app: Folder) -> None:
         (["shop:pen", "--queue", "other"], "no job type is declared for queue 'other'"),
         (["nowhere:pen", "--processes", "2"], "No module named 'nowhere'"),
         (["shop:pen", "--concurrency", "0"], "whole number"),
+        (["shop:pen", "--weight", "mail"], "'mail' is not a weight such as mail=3"),
+        (["shop:pen", "--weight", "mail=2"], "weights: are for shared slots"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

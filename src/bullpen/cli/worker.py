@@ -27,6 +27,8 @@ _EXAMPLES = """
   bullpen worker shop:pen                        `pen = Bullpen()` in shop.py
   bullpen worker shop.jobs:pen --queue mail --queue images
   bullpen worker shop:pen --processes 4 --concurrency 20
+  bullpen worker shop:pen --shared 10 --queue urgent --queue usual     usual runs while urgent is empty
+  bullpen worker shop:pen --shared 10 --weight urgent=3                urgent has three turns where others have one
 
   Ctrl-C or SIGTERM lets running jobs finish; a second one hands them back.
 """
@@ -38,9 +40,12 @@ class Wanted(msgspec.Struct, frozen=True):
     app: str
     queues: list[str] = []
     concurrency: int | None = None
+    shared: int | None = None
+    weights: dict[str, int] = {}
 
     def worker(self) -> Worker:
-        return find_pen(self.app).worker(self.queues, WorkerOptions(concurrency=self.concurrency))
+        options = WorkerOptions(concurrency=self.concurrency, shared=self.shared, weights=self.weights or None)
+        return find_pen(self.app).worker(self.queues, options)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,6 +55,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--processes", type=whole(1), default=1, metavar="N", help="that many processes (1)")
     parser.add_argument("--concurrency", type=whole(1), metavar="N", help="slots for each queue in a process (5)")
+    parser.add_argument("--shared", type=whole(1), metavar="N", help="slots that all queues share, in strict order")
+    parser.add_argument(
+        "--weight", action="append", default=[], type=_weight, dest="weights", metavar="Q=N",
+        help="with --shared: turns in proportion instead of strict order; may be repeated",
+    )  # fmt: skip
 
 
 async def run(args: argparse.Namespace, show: Show) -> NoReturn:  # noqa: ARG001 - it tells by its log
@@ -57,7 +67,7 @@ async def run(args: argparse.Namespace, show: Show) -> NoReturn:  # noqa: ARG001
         os.environ[STORE] = args.store
     # The folder that the command is given in, as `python -m` has it.
     sys.path.insert(0, str(Path.cwd()))
-    wanted = Wanted(args.app, args.queues, args.concurrency)
+    wanted = Wanted(args.app, args.queues, args.concurrency, args.shared, dict(args.weights))
     os.environ[APP] = msgspec.json.encode(wanted).decode()
     if args.processes > 1:
         start_log()
@@ -65,6 +75,14 @@ async def run(args: argparse.Namespace, show: Show) -> NoReturn:  # noqa: ARG001
     else:
         await make_worker().run(signals=True)
     _leave(OK)
+
+
+def _weight(text: str) -> tuple[str, int]:
+    """For argparse: `mail=3`."""
+    queue, _, weight = text.partition("=")
+    if not queue or not weight.isdecimal() or int(weight) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a weight such as mail=3")
+    return queue, int(weight)
 
 
 def make_worker() -> Worker:

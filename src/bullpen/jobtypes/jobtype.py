@@ -9,6 +9,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, Unpa
 
 from bullpen.errors import BadHandler
 from bullpen.flows.shapes import with_children
+from bullpen.job.limits import QueueLimits, Rate
 from bullpen.job.names import check_job_name, check_queue_name
 from bullpen.job.options import Duration, JobOptions, OptionFields, to_ms, with_options
 from bullpen.job.spec import NewJob
@@ -16,6 +17,7 @@ from bullpen.job.verdicts import Failed, Verdict
 from bullpen.jobtypes.arguments import Arguments, convert, to_plain
 from bullpen.jobtypes.batches import Batcher, BatchFunction, Call
 from bullpen.jobtypes.hooks import Alert, AlertHook, Hooks, Middleware, Severity, call_hook, raise_alert, tell_verdict
+from bullpen.queue.groups import queue_limits
 from bullpen.queue.job import Job
 from bullpen.queue.queue import Queue
 from bullpen.worker.context import Context
@@ -57,11 +59,16 @@ class JobTypeOptions:
     """Called as its jobs go on."""
     middleware: Sequence[Middleware] = ()
     """Around each call, after the application's own."""
+    concurrency: int | None = None
+    """How many of its jobs may run at once, on all workers together; it needs a queue of its own then."""
+    rate: Rate | None = None
+    """How many of its jobs may start in a while, likewise: `rate(100, per=60)`."""
 
     def __post_init__(self) -> None:
         check_queue_name(self.queue)
         if self.name is not None:
             check_job_name(self.name)
+        queue_limits(self.concurrency, self.rate)
 
 
 class JobType(Generic[P, R]):
@@ -88,6 +95,11 @@ class JobType(Generic[P, R]):
     @property
     def queue(self) -> str:
         return self.declared.queue
+
+    @property
+    def limits(self) -> QueueLimits:
+        """What its queue is limited to, unless an operator says otherwise."""
+        return queue_limits(self.declared.concurrency, self.declared.rate)
 
     # ── adding ───────────────────────────────────────────────────────────────────────────
 

@@ -301,7 +301,14 @@ class Store(Protocol):
     # ── working ──────────────────────────────────────────────────────────────────────────
 
     async def claim(
-        self, wants: Mapping[str, int], *, worker: str, lease_ms: int, request: str, at_most: int | None = None
+        self,
+        wants: Mapping[str, int],
+        *,
+        worker: str,
+        lease_ms: int,
+        request: str,
+        at_most: int | None = None,
+        held_elsewhere: bool = False,
     ) -> Claimed:
         """Take up to that many runnable jobs of each queue: one claimant for a job at a time.
 
@@ -313,6 +320,9 @@ class Store(Protocol):
         Jobs without a group come first. Then the groups take turns, in proportion to their
         weights, each in its own order; one that had nothing to give saves no turns up. No limit
         of the queue or of a group is exceeded, whoever claims.
+
+        With `held_elsewhere` the leases are for someone who reaches the store through this process
+        only: whatever becomes of it, they stand until they run out.
         """
 
     async def settle(self, settlements: Sequence[Settlement], *, request: str) -> Sequence[SettleOutcome]:

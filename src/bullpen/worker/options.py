@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from bullpen.errors import BadOption
-from bullpen.job.limits import Rate
+from bullpen.job.limits import QueueLimits, Rate
 from bullpen.job.options import Duration, check_rate, to_ms
 from bullpen.job.record import CrashLimits
 from bullpen.queue.payload import MAX_PAYLOAD_BYTES, Codec
@@ -48,6 +48,8 @@ class WorkerOptions:
     """With `shared`: turns in proportion to these instead of in strict order; a queue that is not named has 1."""
     limiter: Rate | None = None
     """How many jobs this worker may start in a while, whatever is free: `rate(10, per=60)`."""
+    queue_limits: Mapping[str, QueueLimits] = dataclasses.field(default_factory=dict)
+    """By queue: what all workers share, put into the store where nobody has set limits yet."""
     verify_tenant: VerifyTenant | None = None
     """Asked before a handler runs whether the job's tenant is one to work for; if not, the job fails for good."""
     lease: Duration = 30

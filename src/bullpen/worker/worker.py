@@ -19,6 +19,7 @@ from bullpen.job.record import ClaimedJob, CrashKind, JobRecord, JobRef
 from bullpen.job.verdicts import Failed, Released, Settlement, Verdict
 from bullpen.stores.base import Store, WorkerInfo, WorkerState
 from bullpen.worker.appetite import Appetite
+from bullpen.worker.declaring import declare_limits
 from bullpen.worker.exchanger import Exchanger
 from bullpen.worker.executor import Executor
 from bullpen.worker.handlers import Handlers, Registry
@@ -93,6 +94,7 @@ class Worker:
         self._loop = asyncio.get_running_loop()
         self._started_ms = self._clock.now_ms()
         await self._store.open()
+        await declare_limits(self._store, self.options.queue_limits)
         pulse = Pulse(self._clock)
         self._leases = LeaseKeeper(
             self.store.another(), self._registry.queues, self.options, self._clock, self._book, pulse, self

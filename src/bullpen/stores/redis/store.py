@@ -127,7 +127,14 @@ class RedisStore:
         return await families.add_children(self._site, lease, jobs, request)
 
     async def claim(
-        self, wants: Mapping[str, int], *, worker: str, lease_ms: int, request: str, at_most: int | None = None
+        self,
+        wants: Mapping[str, int],
+        *,
+        worker: str,
+        lease_ms: int,
+        request: str,
+        at_most: int | None = None,
+        held_elsewhere: bool = False,  # noqa: ARG002 - as all leases here: no process is watched
     ) -> Claimed:
         exchanged = await self.exchange((), wants, worker=worker, lease_ms=lease_ms, request=request, at_most=at_most)
         return exchanged.claimed

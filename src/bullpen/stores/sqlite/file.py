@@ -155,9 +155,11 @@ class SharedFile:
 
     # ── claims ───────────────────────────────────────────────────────────────────────────
 
-    def next_claim(self) -> ClaimToken:
+    def next_claim(self, *, held_elsewhere: bool = False) -> ClaimToken:
         self._claims += 1
-        return ClaimToken(self.presence.instance, self._claims)
+        # An instance that has no `.live` entry is never found dead.
+        instance = f"{self.presence.instance}~" if held_elsewhere else self.presence.instance
+        return ClaimToken(instance, self._claims)
 
     def find_dead(self) -> list[DeadProcess]:
         return find_dead(self.presence.folder, self.presence.instance)

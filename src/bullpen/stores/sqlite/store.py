@@ -114,10 +114,18 @@ class SqliteStore:
         return await self._write(lambda tx: answer_add(tx, request, lambda: adding.add_children(tx, lease, jobs)))
 
     async def claim(
-        self, wants: Mapping[str, int], *, worker: str, lease_ms: int, request: str, at_most: int | None = None
+        self,
+        wants: Mapping[str, int],
+        *,
+        worker: str,
+        lease_ms: int,
+        request: str,
+        at_most: int | None = None,
+        held_elsewhere: bool = False,
     ) -> Claimed:
-        exchanged = await self.exchange((), wants, worker=worker, lease_ms=lease_ms, request=request, at_most=at_most)
-        return exchanged.claimed
+        token = self._file.next_claim(held_elsewhere=held_elsewhere)
+        claimant = claiming.Claimant(worker, lease_ms, token)
+        return (await self._exchange((), wants, claimant, request, at_most)).claimed
 
     async def settle(self, settlements: Sequence[Settlement], *, request: str) -> Sequence[SettleOutcome]:
         return (await self.exchange(settlements, {}, worker="", lease_ms=0, request=request)).settled
@@ -132,19 +140,28 @@ class SqliteStore:
         request: str,
         at_most: int | None = None,
     ) -> Exchanged:
+        claimant = claiming.Claimant(worker, lease_ms, self._file.next_claim())
+        return await self._exchange(settlements, wants, claimant, request, at_most)
+
+    async def _exchange(
+        self,
+        settlements: Sequence[Settlement],
+        wants: Mapping[str, int],
+        claimant: claiming.Claimant,
+        request: str,
+        at_most: int | None,
+    ) -> Exchanged:
         file = self._file
-        token = file.next_claim()
-        claimant = claiming.Claimant(worker, lease_ms, token)
         answer = await self._write(
             lambda tx: answer_exchange(
                 tx,
                 request,
-                lease_ms,
-                token.text,
+                claimant.lease_ms,
+                claimant.token.text,
                 lambda may: exchange(tx, settlements, wants if may else {}, claimant, at_most),
             )
         )
-        file.presence.mark_received(token.number)
+        file.presence.mark_received(claimant.token.number)
         return answer
 
     async def renew(self, leases: Sequence[Lease], *, lease_ms: int) -> Sequence[Renewal]:

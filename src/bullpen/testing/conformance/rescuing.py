@@ -7,7 +7,7 @@ from bullpen.job.record import CrashKind, CrashLimits, FailureKind, JobRecord
 from bullpen.job.spec import JobSpec
 from bullpen.job.state import State
 from bullpen.job.verdicts import Completed
-from bullpen.stores.base import Counts, Rescued, SettleOutcome, Store
+from bullpen.stores.base import Counts, Renewal, Rescued, SettleOutcome, Store
 from bullpen.testing.conformance.moves import (
     LEASE_MS,
     MAIL,
@@ -18,6 +18,7 @@ from bullpen.testing.conformance.moves import (
     claim_ids,
     claim_one,
     crash_during,
+    fresh_request,
     leave_behind,
     race,
     settle_one,
@@ -95,6 +96,29 @@ async def test_a_killed_process_is_noticed_at_once(harness: Harness, store: Stor
     survivor = await harness.open()
     assert await survivor.rescue([MAIL], limits=_LIMITS) == Rescued(recovered=(ref,))
     assert (await survivor.job(ref)).crashes == {CrashKind.KILLED: 1}
+
+
+async def test_a_lease_held_elsewhere_outlives_who_claimed_it(harness: Harness, store: Store) -> None:
+    """Claimed for a caller behind us, it stands when we are gone: renewed and settled through any other store."""
+    ref = await add_one(store)
+    claimed = await store.claim(
+        {MAIL: 1}, worker="far away", lease_ms=LEASE_MS, request=fresh_request(), held_elsewhere=True
+    )
+    await harness.crash(store)
+    other = await harness.open()
+    assert await other.rescue([MAIL], limits=_LIMITS) == Rescued()
+    lease = claimed.jobs[0].lease
+    assert list(await other.renew([lease], lease_ms=LEASE_MS)) == [Renewal.HELD]
+    await settle_one(other, lease, Completed(b'"done"'))
+    assert (await other.job(ref)).result == b'"done"'
+
+
+async def test_a_lease_held_elsewhere_runs_out_as_any_other(harness: Harness, store: Store) -> None:
+    """Where its holder falls silent, the job waits again."""
+    ref = await add_one(store)
+    await store.claim({MAIL: 1}, worker="far away", lease_ms=LEASE_MS, request=fresh_request(), held_elsewhere=True)
+    await harness.advance(LEASE_MS + 1)
+    assert await store.rescue([MAIL], limits=_LIMITS) == Rescued(recovered=(ref,))
 
 
 async def test_a_claim_whose_answer_never_arrived_is_no_crash(harness: Harness, store: Store) -> None:
