@@ -27,6 +27,7 @@ from bullpen.testing.conformance.moves import (
     settle_one,
 )
 from tests.moving.places import all_logs, all_records
+from tests.worker.waiting import until
 
 
 class Waiting(Watcher):
@@ -228,7 +229,7 @@ async def test_a_queue_that_someone_resumed_is_paused_again(source: Store, targe
         await source.resume(MAIL)
         late = await add_one(source)
         await arrival(target, late.id)
-        assert (await source.counts(MAIL)).paused
+        await until(lambda: source.counts(MAIL), lambda counts: counts.paused, limit_s=60)
 
 
 # ── back, and forth again ────────────────────────────────────────────────────────────────

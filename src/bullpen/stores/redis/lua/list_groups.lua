@@ -6,6 +6,7 @@
           limits are weight, concurrency, rate max, rate ms, max size
   Emits nothing ]]
 local queue, now, limit = open_queue(ARGV[1], ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local first, last = ARGV[5], ARGV[6]
 
 if not exists(queue) then return "missing" end
 
@@ -23,7 +24,7 @@ local function oldest(group)
 end
 
 local page = { words(group_defaults(queue)) }
-for _, name in ipairs(redis.call("ZRANGEBYLEX", queue.own .. KEY.groups, ARGV[5], ARGV[6], "LIMIT", 0, limit)) do
+for _, name in ipairs(redis.call("ZRANGEBYLEX", queue.own .. KEY.groups, first, last, "LIMIT", 0, limit)) do
   local group = open_group(queue, name)
   local closed = closed_until(group)
   page[#page + 1] = { name, group.waiting, group.active, group.is_paused and "paused" or "",
