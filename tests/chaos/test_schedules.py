@@ -76,7 +76,8 @@ async def place(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
         yield server.url, fresh_prefix()
 
 
-async def chaos(place: tuple[str, str], seconds: float) -> str:
+async def chaos(place: tuple[str, str], seconds: float) -> int:
+    """Returns the longest gap between two ticks, in milliseconds."""
     store = open_store(*place)
     await store.open()
     queue = Queue(store, QUEUE)
@@ -88,14 +89,13 @@ async def chaos(place: tuple[str, str], seconds: float) -> str:
 
     loop = asyncio.get_running_loop()
     end = loop.time() + seconds
-    slowest_start_s = 0.0
     while loop.time() < end:
         await asyncio.sleep(_KILL_EVERY_S)  # the beat of the kills
         # On a machine that takes longer to start a process than we to kill one, nobody would be left to recover.
-        waits_since = loop.time()
         await until(fleet.all_work, bool, limit_s=60)
-        slowest_start_s = max(slowest_start_s, loop.time() - waits_since)
         await fleet.kill_one()
+    after_the_last_kill = (await queue.counts()).completed
+    await until(queue.counts, lambda counts: counts.completed > after_the_last_kill + 1, limit_s=120)
     record = await queue.schedules.pause("each-second")
     await until(queue.counts, lambda counts: counts.unfinished == 0, limit_s=120)
     await fleet.end()
@@ -107,10 +107,9 @@ async def chaos(place: tuple[str, str], seconds: float) -> str:
     assert len(times) - 1 <= record.ticks <= len(times), "but the one that the pause took away"
     assert {(at_ms - times[0]) % _TICK_MS for at_ms in times} == {0}, "out of step"
     longest = max(later - sooner for sooner, later in itertools.pairwise(times))
-    # A machine that is too busy to start a process within a second is as late with everything else.
-    assert longest <= (RECOVERY_S + slowest_start_s) * 1000 + _TICK_MS, f"a gap of {longest} ms"
     await store.close()
-    return f"{fleet.kills} kills, {len(times)} ticks, longest gap {longest} ms, {record.skipped} skipped, slowest start {slowest_start_s:.1f} s after a second"
+    print(f"{fleet.kills} kills, {len(times)} ticks, longest gap {longest} ms, {record.skipped} skipped")
+    return longest
 
 
 async def _added(store: Store) -> collections.Counter[str]:
@@ -132,10 +131,12 @@ def test_a_worker_looks_often_enough_for_that() -> None:
 
 
 async def test_twelve_seconds_of_kills(place: tuple[str, str]) -> None:
-    print(await chaos(place, 12))
+    """Beside other tests a machine may be too busy for any promise of time: it is held to that in the long form."""
+    await chaos(place, 12)
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(600)
 async def test_two_minutes_of_kills(place: tuple[str, str]) -> None:
-    print(await chaos(place, 120))
+    longest = await chaos(place, 120)
+    assert longest <= RECOVERY_S * 1000 + _TICK_MS
