@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.children import ask, child, module
@@ -20,7 +21,7 @@ from benchmarks.trials import (
     pickup_series,
 )
 from benchmarks.workload import fill, queue_on
-from bullpen import SqliteStore
+from bullpen import Queue, SqliteStore
 from bullpen.stores.sqlite.connection import Sync
 
 BULLPEN = "Bullpen"
@@ -75,27 +76,34 @@ def processes(count: int, jobs: int) -> Trial:
         await fill(path, jobs, paused=True)
         command = module("working", path, "--sync", "full", "--concurrency", 50)
         store = SqliteStore(path)
-        async with contextlib.AsyncExitStack() as stack:
-            workers = [await stack.enter_async_context(child(*command)) for _ in range(count)]
-            for worker in workers:
-                await worker.answer()  # ready
-            await store.open()
-            stack.push_async_callback(store.close)
-            start_ns = time.monotonic_ns()
-            await queue_on(store, keep_all=True).resume()
-            await until_empty(store)
-            answers = [await worker.last_answer() for worker in workers]
-        if (settled := sum(answer["settled"] for answer in answers)) != jobs:
-            raise WentWrong(f"{settled} of {jobs} jobs were settled")
-        end_ns = max(answer["last_ns"] for answer in answers)
-        return {series: jobs / ((end_ns - start_ns) / 1e9)}
+        await store.open()
+        try:
+            return {series: await settled_by(command, count, queue_on(store, keep_all=True))}
+        finally:
+            await store.close()
 
     return Trial([series], measure)
 
 
-async def until_empty(store: SqliteStore) -> None:
+async def settled_by(command: Sequence[str], count: int, queue: Queue) -> float:
+    """Jobs a second: that many workers wait at a paused queue, which is then resumed."""
+    jobs = (await queue.counts()).unfinished
+    async with contextlib.AsyncExitStack() as stack:
+        workers = [await stack.enter_async_context(child(*command)) for _ in range(count)]
+        for worker in workers:
+            await worker.answer()  # ready
+        start_ns = time.monotonic_ns()
+        await queue.resume()
+        await until_empty(queue)
+        answers = [await worker.last_answer() for worker in workers]
+    if (settled := sum(answer["settled"] for answer in answers)) != jobs:
+        raise WentWrong(f"{settled} of {jobs} jobs were settled")
+    end_ns: int = max(answer["last_ns"] for answer in answers)
+    return jobs / ((end_ns - start_ns) / 1e9)
+
+
+async def until_empty(queue: Queue) -> None:
     """Only to know when to stop: the workers' own clocks say when they were done."""
-    queue = queue_on(store, keep_all=True)
     try:
         async with asyncio.timeout(_LONGEST_DRAIN_S):
             while (await queue.counts()).unfinished:

@@ -10,8 +10,10 @@ from benchmarks.trials import MEASURES
 
 
 def in_order(series: Iterable[Series], measures: Sequence[str] = MEASURES) -> list[Series]:
-    """By measure, and within it by system."""
-    return sorted(series, key=lambda one: (measures.index(one.measure), one.system))
+    """By measure, and within it by system; measures that are not listed come last, in the order they are met."""
+    met = list(dict.fromkeys(series))
+    places = {measure: place for place, measure in enumerate(dict.fromkeys([*measures, *(one.measure for one in met)]))}
+    return sorted(met, key=lambda one: (places[one.measure], one.system))
 
 
 def as_json(figures: Figures, series: Sequence[Series], ratios: Sequence[Ratio], setup: Sequence[str]) -> str:
@@ -43,18 +45,55 @@ def _spread(found: Summary | None, digits: int) -> list[float] | None:
 
 
 def as_markdown(figures: Figures, series: Sequence[Series], ratios: Sequence[Ratio], setup: Sequence[str]) -> str:
-    lines = [*[f"{line}  " for line in setup], ""]
-    lines += ["| measure | system | setting | median | spread (min–max) | unit |", "|---|---|---|---:|---:|---|"]
+    return "\n".join(
+        [
+            *[f"{line}  " for line in setup],
+            *("", *_ratio_table(figures, ratios)),
+            *("", *_headlines(figures, series)),
+            *("", *_all_rows(figures, series)),
+            "",
+        ]
+    )
+
+
+def _ratio_table(figures: Figures, ratios: Sequence[Ratio]) -> list[str]:
+    lines = ["| ratio of medians | value | spread of the rounds | target |", "|---|---:|---:|---:|"]
+    for ratio in ratios:
+        compared = figures.ratio(ratio)
+        cells = (_number(compared.median), _range(compared)) if compared else ("not measured", "")
+        lines.append(f"| `{ratio.name}` | {cells[0]} | {cells[1]} | {ratio.target} |")
+    return lines
+
+
+_HEADLINES = ("enqueue: one at a time", "enqueue: 200 at once", "enqueue: in bulk", "drain", "pickup p50", "pickup p99")
+
+
+def _headlines(figures: Figures, series: Sequence[Series]) -> list[str]:
+    """One line a system and store, with the best of its settings; those who drain fastest first."""
+    found: dict[tuple[str, str], dict[str, float]] = {}
+    for one in series:
+        measure, _, store = one.measure.partition(", ")
+        way = f"{measure}: {one.setting.partition(' of ')[0].partition(',')[0]}" if measure == "enqueue" else measure
+        summary = figures.of(one)
+        if summary is None or way not in _HEADLINES:
+            continue
+        best = min if measure.startswith("pickup") else max
+        of_system = found.setdefault((one.system, store), {})
+        of_system[way] = best(of_system.get(way, summary.median), summary.median)
+    lines = ["| system | store | " + " | ".join(_HEADLINES) + " |", "|---|---|" + "---:|" * len(_HEADLINES)]
+    for (system, store), of_system in sorted(found.items(), key=lambda item: -item[1].get("drain", 0)):
+        cells = [_number(of_system[name]) if name in of_system else "–" for name in _HEADLINES]
+        lines.append(f"| {system} | {store} | {' | '.join(cells)} |")
+    return lines
+
+
+def _all_rows(figures: Figures, series: Sequence[Series]) -> list[str]:
+    lines = ["| measure | system | setting | median | spread (min–max) | unit |", "|---|---|---|---:|---:|---|"]
     for one in series:
         found = figures.of(one)
         cells = (_number(found.median), _range(found)) if found else (_why_missing(figures, one), "")
         lines.append(f"| {one.measure} | {one.system} | {one.setting} | {cells[0]} | {cells[1]} | {one.unit} |")
-    lines += ["", "| ratio of medians | value | spread of the rounds | target |", "|---|---:|---:|---:|"]
-    for ratio in ratios:
-        compared = figures.ratio(ratio)
-        cells = (f"{compared.median:.2f}", _range(compared)) if compared else ("not measured", "")
-        lines.append(f"| `{ratio.name}` | {cells[0]} | {cells[1]} | {ratio.target} |")
-    return "\n".join(lines) + "\n"
+    return lines
 
 
 def _why_missing(figures: Figures, series: Series) -> str:
