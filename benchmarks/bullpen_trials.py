@@ -7,11 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.children import ask, child, module
-from benchmarks.growth import claim_cost
 from benchmarks.series import Series
 from benchmarks.trials import (
-    CLAIM_BYTES,
-    CLAIM_STEPS,
     DRAIN,
     ENQUEUE,
     PROCESSES,
@@ -134,23 +131,3 @@ def pickup_apart(samples: int) -> Trial:
         return {p50: answer["p50"], p99: answer["p99"]}
 
     return Trial([p50, p99], measure)
-
-
-def growth_series(waiting: int) -> tuple[Series, Series]:
-    setting = f"{waiting:,} waiting"
-    return Series(BULLPEN, CLAIM_STEPS, setting, "steps"), Series(BULLPEN, CLAIM_BYTES, setting, "bytes")
-
-
-def growth(waiting: int) -> Trial:
-    steps, read = growth_series(waiting)
-
-    async def measure(folder: Path) -> Measured:
-        path = folder / "queue.db"
-        await fill(path, waiting, keep_all=False, at_once=5_000)
-        cost = await asyncio.to_thread(claim_cost, path)
-        if not cost.follows_the_line:
-            raise WentWrong(f"the claim leaves the index: {'; '.join(cost.plan)}")
-        found: dict[Series, float] = {steps: cost.vm_steps}
-        return found if cost.bytes_read is None else found | {read: cost.bytes_read}
-
-    return Trial([steps, read], measure, once=True)

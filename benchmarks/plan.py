@@ -17,7 +17,6 @@ from benchmarks.series import Ratio
 from benchmarks.system_trials import living, picking_up
 from benchmarks.trials import Trial
 
-FEW_WAITING = 1_000
 Commands = Mapping[str, Command | NotInstalled]
 """How each peer is driven, by the name of its environment."""
 
@@ -29,7 +28,6 @@ class Sizes:
     rounds: int
     jobs: int
     samples: int
-    waiting: int
     quick: bool = False
 
     @property
@@ -122,22 +120,21 @@ def _pickups(sizes: Sizes, peers: list[Peer], commands: Commands) -> list[Trial]
 
 
 def _at_rest(sizes: Sizes, commands: Commands) -> list[Trial]:
-    """Made once: these count bytes and steps, not time."""
+    """Made once: these count bytes, not time."""
     bullmqs = {NODE: "bullmq-node"} if sizes.quick else {NODE: "bullmq-node", PYPI: "bullmq-pypi"}
     return [
         on_redis.weighing(on_redis.AT_50, on_redis.COMMAND, sizes.jobs),
         *(on_redis.weighing(system, _driving(name, commands), sizes.jobs) for system, name in bullmqs.items()),
-        on_sqlite.growth(FEW_WAITING),
-        on_sqlite.growth(sizes.waiting),
     ]
 
 
 def own_part(sizes: Sizes) -> tuple[list[Trial], list[Ratio]]:
-    """What `benchmarks.own` adds, if it is there: `trials(sizes)` and `ratios(sizes)`."""
+    """What `benchmarks.own` adds, if it is there: its `trials`, and its `ratios` if it has any."""
     try:
         own = importlib.import_module("benchmarks.own")
     except ModuleNotFoundError as error:
         if error.name != "benchmarks.own":
             raise
         return [], []
-    return list(own.trials(sizes)), list(own.ratios(sizes))
+    compared = own.ratios() if hasattr(own, "ratios") else []
+    return list(own.trials(quick=sizes.quick)), list(compared)

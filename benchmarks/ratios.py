@@ -4,12 +4,10 @@ from benchmarks.bullpen_trials import (
     BULLPEN,
     drain_series,
     enqueue_series,
-    growth_series,
     processes_series,
 )
 from benchmarks.limit_trials import REDIS_DRAIN, sqlite_series
 from benchmarks.peers.roster import DBOS_SQLITE, HUEY_SQLITE, NODE, PEERS, PGQUEUER, PYPI
-from benchmarks.plan import FEW_WAITING, Sizes
 from benchmarks.redis.trials import AT_50, AT_100, AT_200, WAITING, bytes_series
 from benchmarks.redis.trials import processes_series as redis_processes
 from benchmarks.series import Best, Ratio, Series
@@ -24,8 +22,8 @@ _FULL_DRAIN, _NORMAL_DRAIN = (
 )
 
 
-def all_ratios(sizes: Sizes) -> list[Ratio]:
-    return [*_on_redis(), *_on_sqlite(), *_pickups(), *_limits(), *_growth(sizes)]
+def all_ratios() -> list[Ratio]:
+    return [*_on_redis(), *_on_sqlite(), *_pickups(), *_limits()]
 
 
 def _on_redis() -> list[Ratio]:
@@ -82,12 +80,4 @@ def _limits() -> list[Ratio]:
         Ratio("sqlite_drain_vs_limit", drain_series(50, "full"), full, "≥ 0.6"),
         Ratio("sqlite_full_drain_vs_limit", drain_series(50, "full"), full, "≥ 0.6"),
         Ratio("sqlite_normal_drain_vs_limit", drain_series(50, "normal"), normal),
-    ]
-
-
-def _growth(sizes: Sizes) -> list[Ratio]:
-    (few_steps, few_bytes), (many_steps, many_bytes) = growth_series(FEW_WAITING), growth_series(sizes.waiting)
-    return [
-        Ratio("sqlite_claim_steps_growth", many_steps, few_steps),
-        Ratio("sqlite_claim_bytes_growth", many_bytes, few_bytes),
     ]

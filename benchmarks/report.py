@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.headlines import COLUMNS, Headline, headlines
 from benchmarks.series import Figures, Ratio, Series, Summary
 from benchmarks.trials import MEASURES
 
@@ -20,6 +21,7 @@ def as_json(figures: Figures, series: Sequence[Series], ratios: Sequence[Ratio],
     compared = {ratio.name: figures.ratio(ratio) for ratio in ratios}
     content = {
         "setup": list(setup),
+        "headlines": [_headline(line) for line in headlines(figures, series)],
         "rows": [_row(figures, one) for one in series],
         "ratios": {name: round(found.median, 3) if found else None for name, found in compared.items()},
         "ratio_spreads": {name: _spread(found, 3) for name, found in compared.items()},
@@ -40,6 +42,14 @@ def _row(figures: Figures, series: Series) -> dict[str, Any]:
     return row if found else row | {"note": _why_missing(figures, series)}
 
 
+def _headline(line: Headline) -> dict[str, Any]:
+    found = {
+        column: {"median": round(summary.median, 3), "spread": _spread(summary, 3)}
+        for column, summary in line.found.items()
+    }
+    return {"system": line.system, "store": line.store, "found": found}
+
+
 def _spread(found: Summary | None, digits: int) -> list[float] | None:
     return [round(found.low, digits), round(found.high, digits)] if found else None
 
@@ -49,7 +59,7 @@ def as_markdown(figures: Figures, series: Sequence[Series], ratios: Sequence[Rat
         [
             *[f"{line}  " for line in setup],
             *("", *_ratio_table(figures, ratios)),
-            *("", *_headlines(figures, series)),
+            *("", *_headline_table(headlines(figures, series))),
             *("", *_all_rows(figures, series)),
             "",
         ]
@@ -65,26 +75,12 @@ def _ratio_table(figures: Figures, ratios: Sequence[Ratio]) -> list[str]:
     return lines
 
 
-_HEADLINES = ("enqueue: one at a time", "enqueue: 200 at once", "enqueue: in bulk", "drain", "pickup p50", "pickup p99")
-
-
-def _headlines(figures: Figures, series: Sequence[Series]) -> list[str]:
-    """One line a system and store, with the best of its settings; those who drain fastest first."""
-    found: dict[tuple[str, str], dict[str, float]] = {}
-    for one in series:
-        measure, _, store = one.measure.partition(", ")
-        way = f"{measure}: {one.setting.partition(' of ')[0].partition(',')[0]}" if measure == "enqueue" else measure
-        summary = figures.of(one)
-        if summary is None or way not in _HEADLINES:
-            continue
-        best = min if measure.startswith("pickup") else max
-        of_system = found.setdefault((one.system, store), {})
-        of_system[way] = best(of_system.get(way, summary.median), summary.median)
-    lines = ["| system | store | " + " | ".join(_HEADLINES) + " |", "|---|---|" + "---:|" * len(_HEADLINES)]
-    for (system, store), of_system in sorted(found.items(), key=lambda item: -item[1].get("drain", 0)):
-        cells = [_number(of_system[name]) if name in of_system else "–" for name in _HEADLINES]
-        lines.append(f"| {system} | {store} | {' | '.join(cells)} |")
-    return lines
+def _headline_table(lines: Sequence[Headline]) -> list[str]:
+    table = ["| system | store | " + " | ".join(COLUMNS) + " |", "|---|---|" + "---:|" * len(COLUMNS)]
+    for line in lines:
+        cells = [_number(line.found[column].median) if column in line.found else "–" for column in COLUMNS]
+        table.append(f"| {line.system} | {line.store} | {' | '.join(cells)} |")
+    return table
 
 
 def _all_rows(figures: Figures, series: Sequence[Series]) -> list[str]:

@@ -7,6 +7,7 @@ import argparse
 import asyncio
 import contextlib
 import dataclasses
+import logging
 import os
 import signal
 import sys
@@ -30,8 +31,8 @@ from benchmarks.trials import NotMeasured, Trial, WentWrong
 
 OUT = ROOT / "benchmarks" / "out"
 PAGE = ROOT / "docs" / "explanation" / "performance.md"
-FULL = Sizes(rounds=5, jobs=20_000, samples=400, waiting=1_000_000)
-QUICK = Sizes(rounds=3, jobs=8_000, samples=200, waiting=100_000, quick=True)
+FULL = Sizes(rounds=5, jobs=20_000, samples=400)
+QUICK = Sizes(rounds=3, jobs=8_000, samples=200, quick=True)
 
 
 class Run:
@@ -76,6 +77,7 @@ async def bench(args: argparse.Namespace) -> int:
     sizes = sizes_of(args)
     OUT.mkdir(exist_ok=True)
     _end_in_order()
+    logging.disable(logging.WARNING)  # that these servers keep nothing is known
     load = os.getloadavg()[0]
     commands = await commands_for(sizes, args.only)
     own_trials, own_ratios = own_part(sizes)
@@ -83,7 +85,7 @@ async def bench(args: argparse.Namespace) -> int:
     run = Run(trials, sizes.rounds)
     await run.all_rounds()
     series = in_order(one for trial in trials for one in trial.series)
-    ratios = [*all_ratios(sizes), *own_ratios]
+    ratios = [*all_ratios(), *own_ratios]
     found = run.figures, series, ratios, await setting_of(sizes, load, commands)
     text = as_markdown(*found)
     (OUT / "latest.json").write_text(as_json(*found))
@@ -129,7 +131,7 @@ def _end_in_order() -> None:
 
 def sizes_of(args: argparse.Namespace) -> Sizes:
     usual = QUICK if args.quick else FULL
-    given = {name: getattr(args, name) for name in ("rounds", "jobs", "samples", "waiting")}
+    given = {name: getattr(args, name) for name in ("rounds", "jobs", "samples")}
     return dataclasses.replace(usual, **{name: value for name, value in given.items() if value})
 
 
@@ -140,7 +142,6 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, help="how often each trial is made")
     parser.add_argument("--jobs", type=int, help="jobs of the largest trials")
     parser.add_argument("--samples", type=int, help="pickups in a round")
-    parser.add_argument("--waiting", type=int, help="the longer line of the growth check")
     parser.add_argument("--limit", type=Path, help="the script of the limit, else BULLPEN_LIMIT")
     parser.add_argument("--write-docs", action="store_true", help=f"put the tables into {PAGE.name}, charts beside it")
     try:

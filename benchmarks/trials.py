@@ -13,19 +13,17 @@ DRAIN = "drain, SQLite"
 PROCESSES = "drain by several processes, SQLite"
 PICKUP_50 = "pickup p50, SQLite"
 PICKUP_99 = "pickup p99, SQLite"
-CLAIM_STEPS = "claim of 50, SQLite: VM steps"
-CLAIM_BYTES = "claim of 50, SQLite: bytes read"
 CPU_LIFE = "Redis CPU, whole life"
 CPU = "Redis CPU"
 TRIPS = "round trips"
 CALLED = "commands called by scripts"
 BYTES = "bytes at rest"
 REMEMBERED = "bytes of remembered answers, for a minute"
-_STORES = ("Redis", "SQLite", "PostgreSQL")
+STORES = ("Redis", "SQLite", "PostgreSQL")
 _SPEEDS = ("enqueue", "drain", "drain by several processes", "pickup p50", "pickup p99")
 MEASURES = (
-    *(f"{measure}, {store}" for measure in _SPEEDS for store in _STORES),
-    *(CPU_LIFE, CPU, TRIPS, CALLED, BYTES, REMEMBERED, CLAIM_STEPS, CLAIM_BYTES),
+    *(f"{measure}, {store}" for measure in _SPEEDS for store in STORES),
+    *(CPU_LIFE, CPU, TRIPS, CALLED, BYTES, REMEMBERED),
 )
 """In the order of the report; any other measure comes after these."""
 

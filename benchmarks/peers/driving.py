@@ -16,6 +16,7 @@ import argparse
 import asyncio
 import contextlib
 import json
+import logging
 import math
 import os
 import random
@@ -122,11 +123,15 @@ class Peer(ABC):
         return
 
     async def drain(self, jobs: int) -> float:
-        """Seconds from the first call of a handler to the last."""
+        """Seconds that all jobs take at the pace from the end of the first batch to the last call of a handler.
+
+        A batch is called at one moment: the time it took to come is known of every batch but the first.
+        """
         with working(self) as notes:
             await notes.wait_for(jobs)
-            times = [at for process in notes.by_process().values() for at in process]
-        return (max(times) - min(times)) / 1e9
+            times = sorted(at for process in notes.by_process().values() for at in process)
+        first_batch = min(self.concurrency * self.processes, jobs // 2)
+        return (times[-1] - times[first_batch - 1]) / 1e9 * jobs / (jobs - first_batch)
 
 
 class ThreadedPeer(Peer):
@@ -257,6 +262,7 @@ def main(make: type[Peer]) -> None:
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--defaults", action="store_true", help="keep as many results as by default, not all")
     args = parser.parse_args()
+    logging.disable(logging.WARNING)  # nobody reads it, and some log each job
     peer = make(args)
     if args.role == "work":
         _end_with_parent()

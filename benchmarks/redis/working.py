@@ -1,6 +1,7 @@
 """Child: one worker process on a Redis server; it speaks as benchmarks.working does."""
 
 import argparse
+import logging
 from typing import Any
 
 from benchmarks.children import run, say, when_input_closes
@@ -27,6 +28,7 @@ def watched(store: RedisStore, watch: Stopwatch) -> RedisStore:
 
 
 async def main(args: argparse.Namespace) -> None:
+    logging.disable(logging.WARNING)  # that this server keeps nothing is known
     watch = Stopwatch()
     worker = Worker(watched(RedisStore(args.url), watch), {QUEUE: noop}, WorkerOptions(concurrency=args.concurrency))
     when_input_closes(worker.stop)

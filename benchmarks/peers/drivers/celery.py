@@ -6,13 +6,16 @@ from celery import Celery
 
 from benchmarks.peers.driving import Data, ThreadedPeer, handle, main
 
+PREFETCH = 50
+"""Its documentation advises a large one for many short tasks."""
+
 
 class OnCelery(ThreadedPeer):
     def connect_now(self) -> None:
         self._app = Celery("bench", broker=self.where, backend=self.where)
         self._app.conf.update(
             task_acks_late=True,
-            worker_prefetch_multiplier=self.concurrency,
+            worker_prefetch_multiplier=PREFETCH,
             task_serializer="json",
             broker_connection_retry_on_startup=True,
             worker_hijack_root_logger=False,
