@@ -9,15 +9,17 @@ from benchmarks.peers.environments import NotInstalled, PythonEnvironment, made
 _ENVIRONMENT = PythonEnvironment("charts", ("matplotlib==3.*",), "benchmarks.charting")
 
 
-async def draw(figures: Path, folder: Path) -> None:
-    """PNG files of what a run found; a run without charts is still a run."""
+async def draw(figures: Path, folder: Path) -> list[str]:
+    """The names of PNG files of what a run found; a run without charts is still a run."""
     command = await made(_ENVIRONMENT)
     if isinstance(command, NotInstalled):
         print(f"no charts: {command}", file=sys.stderr)
-        return
+        return []
     try:
         answer = await ask(*command, figures, folder)
     except ChildFailed as error:
         print(f"no charts: {error}", file=sys.stderr)
-        return
-    print(f"charts: {', '.join(answer['drawn'])} in {folder}", file=sys.stderr)
+        return []
+    drawn: list[str] = answer["drawn"]
+    print(f"charts: {', '.join(drawn)} in {folder}", file=sys.stderr)
+    return drawn

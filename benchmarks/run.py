@@ -91,9 +91,9 @@ async def bench(args: argparse.Namespace) -> int:
     (OUT / "latest.json").write_text(as_json(*found))
     (OUT / "latest.md").write_text(text)
     print(text)
-    await draw(OUT / "latest.json", PAGE.parent if args.write_docs else OUT)
+    drawn = await draw(OUT / "latest.json", PAGE.parent if args.write_docs else OUT)
     if args.write_docs:
-        write_between_markers(PAGE, text)
+        write_between_markers(PAGE, "\n".join([*(f"![{name}]({name})" for name in drawn), "", text]))
     return 1 if run.went_wrong else 0
 
 
