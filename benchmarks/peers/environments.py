@@ -62,7 +62,7 @@ class NodeEnvironment:
         if package is None:
             folder.mkdir(parents=True, exist_ok=True)
             npm = ["npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", str(folder)]
-            _run(*npm, f"bullmq@{_NODE_MAJOR}")
+            _run(*npm, f"bullmq@{_NODE_MAJOR}", "ioredis@5")
             package = _bullmq_in(folder)
         if package is None:
             raise NotInstalled("npm did not install it")
