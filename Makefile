@@ -46,8 +46,8 @@ promises: setup  ## Write the table of promises from the conformance tests
 interop: setup  ## Write the table of what BullMQ and Bullpen do with each other's jobs
 	$(BIN)/python scripts/interop.py
 
-bench: setup  ## Measure Bullpen beside its peers (QUICK=1 for a short run)
-	$(BIN)/python -m benchmarks.run $(if $(QUICK),--quick)
+bench: setup servers  ## Measure Bullpen beside its peers (QUICK=1 for a short run)
+	$(BIN)/python -m benchmarks.run $(if $(QUICK),--quick) $(BENCH)
 
 soak: setup servers  ## The long runs: ten minutes of kills (SOAK_SECONDS=600), an outage
 	SOAK_SECONDS=$${SOAK_SECONDS:-600} $(BIN)/python -m pytest -m soak -s --timeout 3600 tests

@@ -3,14 +3,12 @@
 import asyncio
 import contextlib
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.children import ask, child, module
-from benchmarks.growth import claim_cost
 from benchmarks.series import Series
 from benchmarks.trials import (
-    CLAIM_BYTES,
-    CLAIM_STEPS,
     DRAIN,
     ENQUEUE,
     PROCESSES,
@@ -20,7 +18,7 @@ from benchmarks.trials import (
     pickup_series,
 )
 from benchmarks.workload import fill, queue_on
-from bullpen import SqliteStore
+from bullpen import Queue, SqliteStore
 from bullpen.stores.sqlite.connection import Sync
 
 BULLPEN = "Bullpen"
@@ -75,27 +73,34 @@ def processes(count: int, jobs: int) -> Trial:
         await fill(path, jobs, paused=True)
         command = module("working", path, "--sync", "full", "--concurrency", 50)
         store = SqliteStore(path)
-        async with contextlib.AsyncExitStack() as stack:
-            workers = [await stack.enter_async_context(child(*command)) for _ in range(count)]
-            for worker in workers:
-                await worker.answer()  # ready
-            await store.open()
-            stack.push_async_callback(store.close)
-            start_ns = time.monotonic_ns()
-            await queue_on(store, keep_all=True).resume()
-            await until_empty(store)
-            answers = [await worker.last_answer() for worker in workers]
-        if (settled := sum(answer["settled"] for answer in answers)) != jobs:
-            raise WentWrong(f"{settled} of {jobs} jobs were settled")
-        end_ns = max(answer["last_ns"] for answer in answers)
-        return {series: jobs / ((end_ns - start_ns) / 1e9)}
+        await store.open()
+        try:
+            return {series: await settled_by(command, count, queue_on(store, keep_all=True))}
+        finally:
+            await store.close()
 
     return Trial([series], measure)
 
 
-async def until_empty(store: SqliteStore) -> None:
+async def settled_by(command: Sequence[str], count: int, queue: Queue) -> float:
+    """Jobs a second: that many workers wait at a paused queue, which is then resumed."""
+    jobs = (await queue.counts()).unfinished
+    async with contextlib.AsyncExitStack() as stack:
+        workers = [await stack.enter_async_context(child(*command)) for _ in range(count)]
+        for worker in workers:
+            await worker.answer()  # ready
+        start_ns = time.monotonic_ns()
+        await queue.resume()
+        await until_empty(queue)
+        answers = [await worker.last_answer() for worker in workers]
+    if (settled := sum(answer["settled"] for answer in answers)) != jobs:
+        raise WentWrong(f"{settled} of {jobs} jobs were settled")
+    end_ns: int = max(answer["last_ns"] for answer in answers)
+    return jobs / ((end_ns - start_ns) / 1e9)
+
+
+async def until_empty(queue: Queue) -> None:
     """Only to know when to stop: the workers' own clocks say when they were done."""
-    queue = queue_on(store, keep_all=True)
     try:
         async with asyncio.timeout(_LONGEST_DRAIN_S):
             while (await queue.counts()).unfinished:
@@ -126,23 +131,3 @@ def pickup_apart(samples: int) -> Trial:
         return {p50: answer["p50"], p99: answer["p99"]}
 
     return Trial([p50, p99], measure)
-
-
-def growth_series(waiting: int) -> tuple[Series, Series]:
-    setting = f"{waiting:,} waiting"
-    return Series(BULLPEN, CLAIM_STEPS, setting, "steps"), Series(BULLPEN, CLAIM_BYTES, setting, "bytes")
-
-
-def growth(waiting: int) -> Trial:
-    steps, read = growth_series(waiting)
-
-    async def measure(folder: Path) -> Measured:
-        path = folder / "queue.db"
-        await fill(path, waiting, keep_all=False, at_once=5_000)
-        cost = await asyncio.to_thread(claim_cost, path)
-        if not cost.follows_the_line:
-            raise WentWrong(f"the claim leaves the index: {'; '.join(cost.plan)}")
-        found: dict[Series, float] = {steps: cost.vm_steps}
-        return found if cost.bytes_read is None else found | {read: cost.bytes_read}
-
-    return Trial([steps, read], measure, once=True)

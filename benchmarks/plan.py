@@ -1,29 +1,24 @@
-"""A run's trials, in the order in which each round makes them, and what is compared.
+"""A run's trials, in the order in which each round makes them.
 
 What a ratio compares stands side by side, so that both meet the machine in the same mood.
 """
 
 import dataclasses
+import importlib
+from collections.abc import Mapping
 from pathlib import Path
 
-from benchmarks.bullpen_trials import (
-    adding,
-    drain_series,
-    draining,
-    enqueue_series,
-    growth,
-    growth_series,
-    pickup_alone,
-    pickup_apart,
-    processes,
-    processes_series,
-)
-from benchmarks.peer_trials import HUEY_DRAIN, HUEY_ENQUEUE, huey_life, huey_pickup, limit_series, limiting
-from benchmarks.peers.huey_setup import Huey, NotInstalled
+from benchmarks import bullpen_trials as on_sqlite
+from benchmarks import limit_trials as limit
+from benchmarks.peers.environments import Command, NotInstalled
+from benchmarks.peers.roster import NODE, PEERS, PYPI, Peer
+from benchmarks.redis import trials as on_redis
 from benchmarks.series import Ratio
+from benchmarks.system_trials import living, picking_up
 from benchmarks.trials import Trial
 
-FEW_WAITING = 1_000
+Commands = Mapping[str, Command | NotInstalled]
+"""How each peer is driven, by the name of its environment."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +28,7 @@ class Sizes:
     rounds: int
     jobs: int
     samples: int
-    waiting: int
+    quick: bool = False
 
     @property
     def few_jobs(self) -> int:
@@ -43,44 +38,103 @@ class Sizes:
     def some_jobs(self) -> int:
         return max(200, self.jobs // 4)
 
+    @property
+    def few_samples(self) -> int:
+        """For those whose latency is not compared with ours."""
+        return max(20, self.samples // 5)
 
-def all_trials(sizes: Sizes, limit: Path, huey: Huey | NotInstalled) -> list[Trial]:
+
+def peers_of(sizes: Sizes) -> list[Peer]:
+    return [peer for peer in PEERS if peer.quick or not sizes.quick]
+
+
+def _driving(name: str, commands: Commands) -> Command | NotInstalled:
+    return commands.get(name, NotInstalled("left out"))
+
+
+def all_trials(sizes: Sizes, script: Path, commands: Commands) -> list[Trial]:
+    peers = peers_of(sizes)
+    lives = {peer.system: living(peer.system, _driving(peer.environment.name, commands), sizes.jobs) for peer in peers}
+    beside = [trial for system, trial in lives.items() if system is not NODE]
+    half = len(beside) // 2
     return [
-        draining(1, "full", sizes.few_jobs),
-        draining(10, "full", sizes.some_jobs),
-        adding("one", "full", sizes.few_jobs),
-        huey_life(huey, sizes.some_jobs),
-        draining(50, "full", sizes.jobs),
-        limiting(limit, "full", 50, sizes.jobs),
-        draining(50, "normal", sizes.jobs),
-        limiting(limit, "normal", 50, sizes.jobs),
-        limiting(limit, "normal", 200, sizes.jobs),
-        draining(200, "full", sizes.jobs),
-        draining(50, "full", sizes.jobs, keep_all=False),
-        processes(1, sizes.jobs),
-        processes(4, sizes.jobs),
-        adding("concurrent", "full", sizes.some_jobs),
-        adding("bulk", "full", sizes.jobs),
-        adding("one", "normal", sizes.some_jobs),
-        adding("concurrent", "normal", sizes.jobs),
-        adding("bulk", "normal", sizes.jobs),
-        pickup_alone(sizes.samples),
-        pickup_apart(sizes.samples),
-        huey_pickup(huey, sizes.samples),
-        growth(FEW_WAITING),
-        growth(sizes.waiting),
+        *_redis_drains(sizes, script, lives[NODE]),
+        *beside[:half],
+        *_sqlite_drains(sizes, script),
+        *beside[half:],
+        *_adds_on_sqlite(sizes),
+        *_pickups(sizes, peers, commands),
+        *_at_rest(sizes, commands),
     ]
 
 
-def all_ratios(sizes: Sizes) -> list[Ratio]:
-    full, normal = drain_series(50, "full"), drain_series(50, "normal")
-    (few_steps, few_bytes), (many_steps, many_bytes) = growth_series(FEW_WAITING), growth_series(sizes.waiting)
+def _redis_drains(sizes: Sizes, script: Path, node: Trial) -> list[Trial]:
     return [
-        Ratio("sqlite_full_drain_vs_huey", full, HUEY_DRAIN, target="≥ 8"),
-        Ratio("sqlite_normal_drain_vs_huey", normal, HUEY_DRAIN),
-        Ratio("sqlite_drain_vs_limit", full, limit_series("full", 50)[1]),
-        Ratio("sqlite_four_processes_vs_one", processes_series(4), processes_series(1), target="≥ 0.85"),
-        Ratio("sqlite_enqueue_vs_huey", enqueue_series("one", "full"), HUEY_ENQUEUE),
-        Ratio("sqlite_claim_steps_growth", many_steps, few_steps),
-        Ratio("sqlite_claim_bytes_growth", many_bytes, few_bytes),
+        living(on_redis.AT_50, on_redis.COMMAND, sizes.jobs),
+        node,
+        on_redis.drained_alone(on_redis.AT_100, sizes.jobs),
+        limit.on_redis(script, sizes.jobs),
+        on_redis.drained_alone(on_redis.AT_200, sizes.jobs),
+        living(on_redis.WITH_AOF, on_redis.COMMAND, sizes.jobs),
+        on_redis.drained_alone(on_redis.AT_50, sizes.jobs, defaults=True),
+        on_redis.processes(1, sizes.jobs),
+        on_redis.processes(4, sizes.jobs),
     ]
+
+
+def _sqlite_drains(sizes: Sizes, script: Path) -> list[Trial]:
+    return [
+        on_sqlite.draining(50, "full", sizes.jobs),
+        limit.on_sqlite(script, "full", sizes.jobs),
+        on_sqlite.draining(50, "normal", sizes.jobs),
+        limit.on_sqlite(script, "normal", sizes.jobs),
+        on_sqlite.draining(200, "full", sizes.jobs),
+        on_sqlite.draining(200, "normal", sizes.jobs),
+        on_sqlite.draining(50, "full", sizes.jobs, keep_all=False),
+        on_sqlite.processes(1, sizes.jobs),
+        on_sqlite.processes(4, sizes.jobs),
+    ]
+
+
+def _adds_on_sqlite(sizes: Sizes) -> list[Trial]:
+    return [
+        on_sqlite.adding("one", "full", sizes.few_jobs),
+        on_sqlite.adding("concurrent", "full", sizes.some_jobs),
+        on_sqlite.adding("bulk", "full", sizes.jobs),
+        on_sqlite.adding("one", "normal", sizes.some_jobs),
+        on_sqlite.adding("concurrent", "normal", sizes.jobs),
+        on_sqlite.adding("bulk", "normal", sizes.jobs),
+    ]
+
+
+def _pickups(sizes: Sizes, peers: list[Peer], commands: Commands) -> list[Trial]:
+    compared = [
+        picking_up(on_redis.AT_50, on_redis.COMMAND, sizes.samples),
+        on_sqlite.pickup_apart(sizes.samples),
+        on_sqlite.pickup_alone(sizes.few_samples),
+    ]
+    for peer in peers:
+        samples = sizes.samples if peer.system.sampled else sizes.few_samples
+        compared.append(picking_up(peer.system, _driving(peer.environment.name, commands), samples))
+    return compared
+
+
+def _at_rest(sizes: Sizes, commands: Commands) -> list[Trial]:
+    """Made once: these count bytes, not time."""
+    bullmqs = {NODE: "bullmq-node"} if sizes.quick else {NODE: "bullmq-node", PYPI: "bullmq-pypi"}
+    return [
+        on_redis.weighing(on_redis.AT_50, on_redis.COMMAND, sizes.jobs),
+        *(on_redis.weighing(system, _driving(name, commands), sizes.jobs) for system, name in bullmqs.items()),
+    ]
+
+
+def own_part(sizes: Sizes) -> tuple[list[Trial], list[Ratio]]:
+    """What `benchmarks.own` adds, if it is there: its `trials`, and its `ratios` if it has any."""
+    try:
+        own = importlib.import_module("benchmarks.own")
+    except ModuleNotFoundError as error:
+        if error.name != "benchmarks.own":
+            raise
+        return [], []
+    compared = own.ratios() if hasattr(own, "ratios") else []
+    return list(own.trials(quick=sizes.quick)), list(compared)

@@ -5,28 +5,38 @@ The tables go to stdout and `benchmarks/out/latest.md`, the figures to `benchmar
 
 import argparse
 import asyncio
+import contextlib
+import dataclasses
+import logging
 import os
-import platform
-import sqlite3
+import signal
 import sys
 import tempfile
-from datetime import UTC, datetime
+import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+from benchmarks.charts import draw
 from benchmarks.children import ROOT, ChildFailed
 from benchmarks.limit import find_limit
-from benchmarks.peers.huey_setup import Huey, NotInstalled, install
-from benchmarks.plan import Sizes, all_ratios, all_trials
+from benchmarks.peers.environments import made
+from benchmarks.plan import Commands, Sizes, all_trials, own_part, peers_of
+from benchmarks.ratios import all_ratios
 from benchmarks.report import as_json, as_markdown, in_order, write_between_markers
 from benchmarks.series import Figures
+from benchmarks.setting import setting_of
+from benchmarks.systems import slug
 from benchmarks.trials import NotMeasured, Trial, WentWrong
 
 OUT = ROOT / "benchmarks" / "out"
 PAGE = ROOT / "docs" / "explanation" / "performance.md"
+FULL = Sizes(rounds=5, jobs=20_000, samples=400)
+QUICK = Sizes(rounds=3, jobs=8_000, samples=200, quick=True)
 
 
 class Run:
-    def __init__(self, trials: list[Trial], rounds: int) -> None:
+    def __init__(self, trials: Sequence[Trial], rounds: int) -> None:
         self._trials = trials
         self._rounds = rounds
         self.figures = Figures()
@@ -40,7 +50,8 @@ class Run:
 
     async def _try(self, trial: Trial, number: int) -> None:
         first = trial.series[0]
-        print(f"round {number}/{self._rounds}: {first.system}, {first.measure}, {first.setting}", file=sys.stderr)
+        told = f"round {number}/{self._rounds}: {first.system}, {first.measure}, {first.setting}"
+        start = time.perf_counter()
         with tempfile.TemporaryDirectory(dir=OUT, prefix="trial-") as folder:
             try:
                 measured = await trial.measure(Path(folder))
@@ -53,74 +64,90 @@ class Run:
                 return
         for series, value in measured.items():
             self.figures.note(series, number, value)
+        print(f"{told} ({time.perf_counter() - start:.1f} s)", file=sys.stderr)
 
     def _miss(self, trial: Trial, why: str) -> None:
-        print(f"  {why}", file=sys.stderr)
+        first = trial.series[0]
+        print(f"{first.system}, {first.measure}: {why}", file=sys.stderr)
         for series in trial.series:
             self.figures.missing[series] = why
-
-
-async def peer() -> Huey | NotInstalled:
-    try:
-        return await install(OUT / "peers" / "huey")
-    except NotInstalled as error:
-        return error
-
-
-def setup_of(sizes: Sizes, huey: Huey | NotInstalled, load: float) -> list[str]:
-    """What a reader needs to know of the run."""
-    beside = f"huey {huey.version}" if isinstance(huey, Huey) else f"huey not measured ({huey})"
-    machine = f"{os.cpu_count()} cores (load {load:.1f} before the run)"
-    versions = f"Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}, {beside}"
-    return [
-        f"{datetime.now(UTC):%Y-%m-%d}, {machine}, {versions}.",
-        f"Rounds: {sizes.rounds}, each of up to {sizes.jobs:,} jobs and {sizes.samples} pickups.",
-    ]
 
 
 async def bench(args: argparse.Namespace) -> int:
     sizes = sizes_of(args)
     OUT.mkdir(exist_ok=True)
+    _end_in_order()
+    logging.disable(logging.WARNING)  # that these servers keep nothing is known
     load = os.getloadavg()[0]
-    huey = await peer()
-    trials = all_trials(sizes, find_limit(args.limit), huey)
+    commands = await commands_for(sizes, args.only)
+    own_trials, own_ratios = own_part(sizes)
+    trials = chosen([*all_trials(sizes, find_limit(args.limit), commands), *own_trials], args.only)
     run = Run(trials, sizes.rounds)
     await run.all_rounds()
     series = in_order(one for trial in trials for one in trial.series)
-    found = run.figures, series, all_ratios(sizes), setup_of(sizes, huey, load)
+    ratios = [*all_ratios(), *own_ratios]
+    found = run.figures, series, ratios, await setting_of(sizes, load, commands)
     text = as_markdown(*found)
     (OUT / "latest.json").write_text(as_json(*found))
     (OUT / "latest.md").write_text(text)
     print(text)
+    drawn = await draw(OUT / "latest.json", PAGE.parent if args.write_docs else OUT)
     if args.write_docs:
-        write_between_markers(PAGE, text)
+        write_between_markers(PAGE, "\n".join([*(f"![{name}]({name})" for name in drawn), "", text]))
     return 1 if run.went_wrong else 0
 
 
+async def commands_for(sizes: Sizes, only: Sequence[str]) -> Commands:
+    """Install the peers that take part, two at a time; the wait is the network's, mostly."""
+    environments = {
+        peer.environment.name: peer.environment for peer in peers_of(sizes) if wanted(peer.system.name, only)
+    }
+    at_a_time = asyncio.Semaphore(2)
+
+    async def make(name: str) -> None:
+        async with at_a_time:
+            commands[name] = await made(environments[name])
+
+    commands: dict[str, Any] = {}
+    await asyncio.gather(*map(make, environments))
+    return commands
+
+
+def wanted(system: str, only: Sequence[str]) -> bool:
+    return not only or slug(system) in map(slug, only)
+
+
+def chosen(trials: Sequence[Trial], only: Sequence[str]) -> list[Trial]:
+    return [trial for trial in trials if wanted(trial.series[0].system, only)]
+
+
+def _end_in_order() -> None:
+    """A SIGTERM ends the run as a Ctrl-C does: servers and children first."""
+    task = asyncio.current_task()
+    assert task is not None
+    with contextlib.suppress(NotImplementedError):
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+
+
 def sizes_of(args: argparse.Namespace) -> Sizes:
-    usual = (
-        Sizes(rounds=3, jobs=6_000, samples=200, waiting=100_000)
-        if args.quick
-        else Sizes(rounds=5, jobs=20_000, samples=500, waiting=1_000_000)
-    )
-    return Sizes(
-        rounds=args.rounds or usual.rounds,
-        jobs=args.jobs or usual.jobs,
-        samples=args.samples or usual.samples,
-        waiting=args.waiting or usual.waiting,
-    )
+    usual = QUICK if args.quick else FULL
+    given = {name: getattr(args, name) for name in ("rounds", "jobs", "samples")}
+    return dataclasses.replace(usual, **{name: value for name, value in given.items() if value})
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="three short rounds")
+    parser.add_argument("--quick", action="store_true", help="three short rounds, with the peers that matter most")
+    parser.add_argument("--only", action="append", default=[], metavar="SYSTEM", help="e.g. bullpen, bullmq_node, huey")
     parser.add_argument("--rounds", type=int, help="how often each trial is made")
     parser.add_argument("--jobs", type=int, help="jobs of the largest trials")
     parser.add_argument("--samples", type=int, help="pickups in a round")
-    parser.add_argument("--waiting", type=int, help="the longer line of the growth check")
     parser.add_argument("--limit", type=Path, help="the script of the limit, else BULLPEN_LIMIT")
-    parser.add_argument("--write-docs", action="store_true", help=f"put the tables into {PAGE.name}")
-    raise SystemExit(asyncio.run(bench(parser.parse_args())))
+    parser.add_argument("--write-docs", action="store_true", help=f"put the tables into {PAGE.name}, charts beside it")
+    try:
+        raise SystemExit(asyncio.run(bench(parser.parse_args())))
+    except asyncio.CancelledError:
+        raise SystemExit(143) from None
 
 
 if __name__ == "__main__":

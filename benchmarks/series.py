@@ -3,7 +3,7 @@
 import dataclasses
 import statistics
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -15,10 +15,20 @@ class Series:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Best:
+    """Whichever of these has the best median in this run."""
+
+    of: tuple[Series, ...]
+    lowest: bool = False
+    """Less is better, as with a latency."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Ratio:
     name: str
-    over: Series
-    under: Series
+    over: Series | Best
+    under: Series | Best | None
+    """None: the figure itself is the answer."""
     target: str = ""
 
 
@@ -43,13 +53,26 @@ class Figures:
     def of(self, series: Series) -> Summary | None:
         return _summary(self._found[series].values())
 
+    def chosen(self, of: Series | Best) -> Series | None:
+        """The one that a ratio takes; None if nothing of it was measured."""
+        measured = [one for one in (of.of if isinstance(of, Best) else (of,)) if self._found[one]]
+        best = min if isinstance(of, Best) and of.lowest else max
+        return best(measured, key=lambda one: statistics.median(self._found[one].values()), default=None)
+
     def ratio(self, ratio: Ratio) -> Summary | None:
         """The quotient of the medians; its spread is that of the rounds, each compared within itself."""
-        over, under = self._found[ratio.over], self._found[ratio.under]
+        over = self._rounds(ratio.over)
+        if ratio.under is None:
+            return _summary(over.values())
+        under = self._rounds(ratio.under)
         each = _summary([over[n] / under[n] for n in over.keys() & under.keys()])
         if each is None:
             return None
         return Summary(statistics.median(over.values()) / statistics.median(under.values()), each.low, each.high)
+
+    def _rounds(self, of: Series | Best) -> Mapping[int, float]:
+        chosen = self.chosen(of)
+        return {} if chosen is None else self._found[chosen]
 
 
 def _summary(values: Collection[float]) -> Summary | None:

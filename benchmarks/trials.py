@@ -13,10 +13,19 @@ DRAIN = "drain, SQLite"
 PROCESSES = "drain by several processes, SQLite"
 PICKUP_50 = "pickup p50, SQLite"
 PICKUP_99 = "pickup p99, SQLite"
-CLAIM_STEPS = "claim of 50, SQLite: VM steps"
-CLAIM_BYTES = "claim of 50, SQLite: bytes read"
-MEASURES = (ENQUEUE, DRAIN, PROCESSES, PICKUP_50, PICKUP_99, CLAIM_STEPS, CLAIM_BYTES)
-"""In the order of the report."""
+CPU_LIFE = "Redis CPU, whole life"
+CPU = "Redis CPU"
+TRIPS = "round trips"
+CALLED = "commands called by scripts"
+BYTES = "bytes at rest"
+REMEMBERED = "bytes of remembered answers, for a minute"
+STORES = ("Redis", "SQLite", "PostgreSQL")
+_SPEEDS = ("enqueue", "drain", "drain by several processes", "pickup p50", "pickup p99")
+MEASURES = (
+    *(f"{measure}, {store}" for measure in _SPEEDS for store in STORES),
+    *(CPU_LIFE, CPU, TRIPS, CALLED, BYTES, REMEMBERED),
+)
+"""In the order of the report; any other measure comes after these."""
 
 
 class NotMeasured(Exception):

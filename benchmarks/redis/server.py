@@ -10,11 +10,11 @@ from pathlib import Path
 
 import redis
 
+from benchmarks.leash import leashed
 from benchmarks.trials import NotMeasured, WentWrong
 
 HOST = "127.0.0.1"
 _START_S = 20.0
-_STOP_S = 10.0
 
 
 def version() -> str | None:
@@ -27,35 +27,25 @@ def version() -> str | None:
 
 
 @contextlib.asynccontextmanager
-async def running_redis(folder: Path) -> AsyncIterator[int]:
-    """The port of a server that keeps nothing on disk."""
+async def running_redis(folder: Path, *, aof: bool = False) -> AsyncIterator[int]:
+    """The port of a server that keeps nothing on disk, or a log that is synced every second."""
     program = shutil.which("redis-server")
     if program is None:
         raise NotMeasured("redis-server is not installed")
-    port = _free_port()
-    command = [program, "--port", str(port), "--bind", HOST, "--dir", str(folder), "--save", "", "--appendonly", "no"]
-    with (folder / "redis.log").open("wb") as log:
-        process = await asyncio.create_subprocess_exec(*command, stdout=log, stderr=log)
-    try:
-        await _until_ready(process, port)
+    port = free_port()
+    command = [program, "--port", str(port), "--bind", HOST, "--dir", str(folder), "--save", ""]
+    command += ["--appendonly", "yes" if aof else "no", "--appendfsync", "everysec"]
+    async with leashed(*command, log=folder / "redis.log") as running:
+        await _until_ready(running, port)
         yield port
-    finally:
-        if process.returncode is None:
-            process.terminate()
-            try:
-                async with asyncio.timeout(_STOP_S):
-                    await process.wait()
-            except TimeoutError:
-                process.kill()
-                await process.wait()
 
 
-async def _until_ready(process: asyncio.subprocess.Process, port: int) -> None:
+async def _until_ready(running: asyncio.subprocess.Process, port: int) -> None:
     try:
         async with asyncio.timeout(_START_S):
             while not _answers(port):
-                if process.returncode is not None:
-                    raise WentWrong(f"redis-server ended with {process.returncode}")
+                if running.returncode is not None:
+                    raise WentWrong(f"redis-server ended with {running.returncode}")
                 await asyncio.sleep(0.02)
     except TimeoutError:
         raise WentWrong("redis-server did not answer in time") from None
@@ -69,7 +59,7 @@ def _answers(port: int) -> bool:
             return False
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind((HOST, 0))
         port: int = probe.getsockname()[1]

@@ -1,166 +1,111 @@
-"""The trials on Redis: a job's life by one system, and what its jobs weigh at rest."""
+"""The trials of Bullpen on Redis."""
 
 import contextlib
-from collections.abc import AsyncIterator, Mapping
+import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.adding import COMPANY
-from benchmarks.children import Child, child
-from benchmarks.limit import run_limit_on_redis
-from benchmarks.peers.bullmq_setup import Command
-from benchmarks.peers.huey_setup import NotInstalled
-from benchmarks.redis.measures import (
-    AT_ONCE,
-    BULK,
-    BYTES,
-    CALLED,
-    COMPLETED,
-    CPU,
-    CPU_MAIN,
-    DELAYED,
-    DRAIN,
-    ENQUEUE,
-    LIMIT_BATCH,
-    LIMIT_CPU,
-    LIMIT_DRAIN,
-    LIMIT_ENQUEUE,
-    ONE,
-    READS,
-    REMEMBERED,
-    SENT,
-    TRIPS,
-    WAITING,
-    System,
-)
-from benchmarks.redis.meter import Meter, Work, meter
+from benchmarks.bullpen_trials import BULLPEN, settled_by
+from benchmarks.children import module
+from benchmarks.peers.environments import Command, NotInstalled
+from benchmarks.redis.meter import Weight, meter
 from benchmarks.redis.server import HOST, running_redis
 from benchmarks.series import Series
-from benchmarks.trials import Measured, NotMeasured, Trial
+from benchmarks.system_trials import adding, draining, driven
+from benchmarks.systems import System, place_for
+from benchmarks.trials import BYTES, REMEMBERED, Measured, Trial
 from benchmarks.workload import payload
+from bullpen import JobOptions, Queue, keep
+from bullpen.stores.redis import RedisStore
 
+COMMAND: Command = [*module("redis.driver")]
 SMALL = {"user": 42}
-_WAYS = {ONE: "one", AT_ONCE: "concurrent", BULK: "bulk"}
-_WORK = (CPU, SENT, CALLED, TRIPS)
-_DRAIN_ONLY = (CPU_MAIN, READS)
-_AN_HOUR_MS = 3_600_000
-_LONGEST_S = 300.0
+WAITING, COMPLETED = "waiting", "completed and kept"
 
 
-@contextlib.asynccontextmanager
-async def started(command: Command | NotInstalled, folder: Path) -> AsyncIterator[tuple[Child, Meter]]:
-    """The system beside a fresh server, connected, and a meter at the server."""
-    if isinstance(command, NotInstalled):
-        raise NotMeasured(str(command))
-    async with running_redis(folder) as port, meter(port) as at_server:
-        async with child(*command, str(port), longest_s=_LONGEST_S) as system:
-            await system.answer()  # connected
-            yield system, at_server
+def bullpen_at(concurrency: int) -> System:
+    return System(
+        name=BULLPEN,
+        store="Redis",
+        setting=f"concurrency {concurrency}",
+        concurrency=concurrency,
+        ways=("one", "concurrent", "bulk"),
+        scripted=True,
+    )
 
 
-def add(way: str, jobs: int, data: Mapping[str, Any], *, delay_ms: int = 0) -> Mapping[str, Any]:
-    return {"do": "add", "way": _WAYS[way], "jobs": jobs, "data": data, "delay_ms": delay_ms}
+AT_50, AT_100, AT_200 = map(bullpen_at, (50, 100, 200))
+WITH_AOF = dataclasses.replace(AT_50, aof=True)
 
 
-def drain(system: System, jobs: int) -> Mapping[str, Any]:
-    return {"do": "drain", "jobs": jobs, "concurrency": system.concurrency}
-
-
-async def done(told: Child, at_server: Meter, order: Mapping[str, Any]) -> tuple[float, Work]:
-    """Jobs a second, and what the server did for each."""
-    before = at_server.read()
-    answer = await told.told(order)
-    return order["jobs"] / answer["seconds"], at_server.since(before, order["jobs"])
-
-
-def _noted(system: System, setting: str, work: Work) -> dict[Series, float]:
-    # A call of add_bulk is sent in one go and waited for once, whatever it is made of.
-    trips = min(work.sent, 1 / COMPANY) if setting == BULK else work.sent
-    values = dict(zip(_WORK, (work.cpu_us, work.sent, work.called, trips), strict=True))
-    if setting == system.drained:
-        values |= dict(zip(_DRAIN_ONLY, (work.main_thread_us, work.reads), strict=True))
-    return {system.series(measure, setting): value for measure, value in values.items()}
-
-
-def living(system: System, jobs: int) -> Trial:
-    """Jobs of 200 bytes: some are added one at a time, some at once, most in bulk; then all are drained."""
-    speeds = {way: system.series(ENQUEUE, way) for way in _WAYS} | {
-        system.drained: system.series(DRAIN, system.setting)
-    }
-    parts = [system.series(measure, setting) for measure in _WORK for setting in speeds]
-    parts += [system.series(measure, system.drained) for measure in _DRAIN_ONLY]
-    lives = {way: system.life(way) for way in _WAYS}
+def drained_alone(system: System, jobs: int, *, defaults: bool = False) -> Trial:
+    """The drain by itself; with `defaults` only the newest results are kept."""
+    setting = f"{system.drain.setting}, the newest 1,000 kept (default)" if defaults else system.drain.setting
+    series = dataclasses.replace(system.drain, setting=setting)
+    options = ["--defaults"] if defaults else []
 
     async def measure(folder: Path) -> Measured:
-        data = payload(n=0)
-        counts = {ONE: jobs // 4, AT_ONCE: jobs // 4, BULK: jobs}
-        orders = {way: add(way, count, data) for way, count in counts.items()}
-        orders[system.drained] = drain(system, sum(counts.values()) + 1)
-        found: dict[Series, float] = {}
-        async with started(system.command, folder) as (told, at_server):
-            await told.told(add(ONE, 1, data))  # the queue exists and the scripts are known
-            for setting, order in orders.items():
-                found[speeds[setting]], work = await done(told, at_server, order)
-                found |= _noted(system, setting, work)
-        drained_us = found[system.series(CPU, system.drained)]
-        return found | {life: found[system.series(CPU, way)] + drained_us for way, life in lives.items()}
+        async with place_for(system, folder) as where, driven(system, COMMAND, where, *options) as driver:
+            await driver.told(adding("bulk", jobs))
+            return {series: jobs / (await driver.told(draining(jobs)))["seconds"]}
 
-    return Trial([*speeds.values(), *lives.values(), *parts], measure)
+    return Trial([series], measure)
 
 
-def draining(system: System, jobs: int) -> Trial:
-    """The drain alone, with the default options of a system that keeps less than all."""
-    setting = f"{system.setting}, the newest 1,000 kept (default)"
-    speed, cpu = system.series(DRAIN, setting), system.series(CPU, f"drain, {setting}")
+# ── several processes ────────────────────────────────────────────────────────────────────
+
+
+def processes_series(count: int) -> Series:
+    return Series(BULLPEN, "drain by several processes, Redis", f"{count} × concurrency 50")
+
+
+def processes(count: int, jobs: int) -> Trial:
+    """From the moment the queue is resumed, with every worker waiting, to the last settlement of any."""
+    series = processes_series(count)
 
     async def measure(folder: Path) -> Measured:
-        async with started(system.with_defaults, folder) as (told, at_server):
-            await told.told(add(BULK, jobs, payload(n=0)))
-            per_s, work = await done(told, at_server, drain(system, jobs))
-        return {speed: per_s, cpu: work.cpu_us}
-
-    return Trial([speed, cpu], measure)
-
-
-def weighing(system: System, jobs: int) -> Trial:
-    """Jobs of one small payload and each system's default options, as they lie there."""
-    waiting, delayed = system.series(BYTES, WAITING), system.series(BYTES, DELAYED)
-    completed = system.series(BYTES, COMPLETED)
-    in_bulk, singly = system.series(REMEMBERED, BULK), system.series(REMEMBERED, ONE)
-
-    async def measure(folder: Path) -> Measured:
-        found: dict[Series, float] = {}
-        async with started(system.with_defaults, folder) as (told, at_server):
-            await told.told(add(BULK, jobs, SMALL))
-            weight = at_server.weigh()
-            found |= {waiting: weight.jobs / jobs, in_bulk: weight.remembered / jobs}
-        async with started(system.with_defaults, folder) as (told, at_server):
-            await told.told(add(BULK, jobs, SMALL, delay_ms=_AN_HOUR_MS))
-            found[delayed] = at_server.weigh().jobs / jobs
-        async with started(system.command, folder) as (told, at_server):
-            await told.told(add(BULK, jobs, SMALL))
-            await told.told(drain(system, jobs))
-            found[completed] = at_server.weigh().jobs / jobs
-        if system.remembers:
-            async with started(system.with_defaults, folder) as (told, at_server):
-                await told.told(add(ONE, jobs // 10, SMALL))
-                found[singly] = at_server.weigh().remembered / (jobs // 10)
-        return found if system.remembers else {one: found[one] for one in (waiting, delayed, completed)}
-
-    remembered = [in_bulk, singly] if system.remembers else []
-    return Trial([waiting, delayed, completed, *remembered], measure, once=True)
-
-
-def limiting(script: Path, jobs: int) -> Trial:
-    async def measure(folder: Path) -> Measured:
-        if not script.exists():
-            raise NotMeasured("the script of the limit is absent")
         async with running_redis(folder) as port:
-            answer = await run_limit_on_redis(script, f"redis://{HOST}:{port}/0", batch=LIMIT_BATCH, jobs=jobs)
-        return {
-            LIMIT_ENQUEUE: answer["add_per_s"],
-            LIMIT_DRAIN: answer["drain_per_s"],
-            LIMIT_CPU: answer["store_us_per_job"],
-        }
+            url = f"redis://{HOST}:{port}/0"
+            store = RedisStore(url)
+            await store.open()
+            queue = Queue(store, "bench", defaults=JobOptions(keep_completed=keep()))
+            await queue.pause()
+            for _ in range(0, jobs, 1_000):
+                await queue.add_bulk([queue.prepare("noop", payload(n=n)) for n in range(1_000)])
+            async with contextlib.AsyncExitStack() as stack:
+                stack.push_async_callback(store.close)
+                command = module("redis.working", url, "--concurrency", 50)
+                return {series: await settled_by(command, count, queue)}
 
-    return Trial([LIMIT_ENQUEUE, LIMIT_DRAIN, LIMIT_CPU], measure)
+    return Trial([series], measure)
+
+
+# ── bytes ────────────────────────────────────────────────────────────────────────────────
+
+
+def bytes_series(name: str, state: str) -> Series:
+    return Series(name, BYTES, state, "bytes/job")
+
+
+def weighing(system: System, command: Command | NotInstalled, jobs: int) -> Trial:
+    """Jobs of one small payload and each system's default options, as they lie there."""
+    waiting, completed = (bytes_series(system.name, state) for state in (WAITING, COMPLETED))
+    remembered = Series(system.name, REMEMBERED, "added in bulk of 200", "bytes/job")
+    ours = system.name == BULLPEN
+
+    async def weighed(folder: Path, *orders: dict[str, Any], options: Sequence[str] = ()) -> Weight:
+        async with running_redis(folder) as port, meter(port) as at_server:
+            async with driven(system, command, f"redis://{HOST}:{port}/0", *options) as driver:
+                for order in orders:
+                    await driver.told(order)
+                return at_server.weigh()
+
+    async def measure(folder: Path) -> Measured:
+        add = adding("bulk", jobs, SMALL)
+        at_first = await weighed(folder, add, options=["--defaults"] if ours else [])
+        at_last = await weighed(folder, add, draining(jobs))
+        found = {waiting: at_first.jobs / jobs, completed: at_last.jobs / jobs}
+        return found | {remembered: at_first.remembered / jobs} if ours else found
+
+    return Trial([waiting, completed, *([remembered] if ours else [])], measure, once=True)
