@@ -97,7 +97,7 @@ def setup_of(load: float) -> str:
 async def bench(args: argparse.Namespace) -> int:
     OUT.mkdir(exist_ok=True)
     load = os.getloadavg()[0]
-    trials = [trial for name in args.only or SECTIONS for trial in SECTIONS[name](args.quick)]
+    trials = [trial for name in args.only or SECTIONS for trial in SECTIONS[name](quick=args.quick)]
     rounds = Rounds()
     await rounds.make(trials, args.rounds)
     found = growth.verdicts(rounds.figures, quick=args.quick)
