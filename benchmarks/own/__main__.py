@@ -12,15 +12,17 @@ import platform
 import sqlite3
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmarks.children import ROOT, ChildFailed
 from benchmarks.own import SECTIONS, growth
+from benchmarks.own.growing import DIMENSIONS
 from benchmarks.redis import server
 from benchmarks.series import Figures, Series
 from benchmarks.trials import NotMeasured, Trial, WentWrong
+from bullpen.errors import StoreError
 
 OUT = ROOT / "benchmarks" / "out"
 
@@ -28,7 +30,8 @@ OUT = ROOT / "benchmarks" / "out"
 class Rounds:
     """Makes trials and keeps what they found, in the order in which it came."""
 
-    def __init__(self) -> None:
+    def __init__(self, write: Callable[["Rounds"], None]) -> None:
+        self._write = write
         self.figures = Figures()
         self.series: dict[Series, None] = {}
         self.went_wrong = False
@@ -38,13 +41,14 @@ class Rounds:
             for trial in trials:
                 if number == 1 or not trial.once:
                     await self._try(trial, number)
+                    self._write(self)  # a long run that is broken off leaves what it found
 
     async def _try(self, trial: Trial, number: int) -> None:
         print(f"round {number}: {trial.series[0].measure}, {trial.series[0].setting}", file=sys.stderr)
         with tempfile.TemporaryDirectory(dir=OUT, prefix="trial-") as folder:
             try:
                 measured = await trial.measure(Path(folder))
-            except (NotMeasured, ChildFailed, WentWrong) as error:
+            except (NotMeasured, ChildFailed, WentWrong, StoreError) as error:
                 print(f"  not measured: {error}", file=sys.stderr)
                 self.figures.missing |= dict.fromkeys(trial.series, str(error))
                 self.series |= dict.fromkeys(trial.series)
@@ -96,22 +100,30 @@ def setup_of(load: float) -> str:
 
 async def bench(args: argparse.Namespace) -> int:
     OUT.mkdir(exist_ok=True)
-    load = os.getloadavg()[0]
-    trials = [trial for name in args.only or SECTIONS for trial in SECTIONS[name](quick=args.quick)]
-    rounds = Rounds()
-    await rounds.make(trials, args.rounds)
-    found = growth.verdicts(rounds.figures, quick=args.quick)
-    text = as_markdown(rounds, found, setup_of(load))
-    (OUT / "own.md").write_text(text)
-    (OUT / "own.json").write_text(as_json(rounds, found, setup_of(load)))
-    print(text)
+    setup = setup_of(os.getloadavg()[0])
+    dimensions = args.dimension or list(DIMENSIONS)
+
+    def write(rounds: Rounds) -> None:
+        found = growth.verdicts(rounds.figures, quick=args.quick, only=dimensions)
+        (OUT / "own.md").write_text(as_markdown(rounds, found, setup))
+        (OUT / "own.json").write_text(as_json(rounds, found, setup))
+
+    rounds = Rounds(write)
+    await rounds.make(list(_chosen(args.only or SECTIONS, dimensions, quick=args.quick)), args.rounds)
+    print((OUT / "own.md").read_text())
     return 1 if rounds.went_wrong else 0
+
+
+def _chosen(sections: Iterable[str], dimensions: Sequence[str], *, quick: bool) -> Iterator[Trial]:
+    for name in sections:
+        yield from growth.trials(quick=quick, only=dimensions) if name == "growth" else SECTIONS[name](quick=quick)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="small sizes")
     parser.add_argument("--only", action="append", choices=list(SECTIONS), help="may be given more than once")
+    parser.add_argument("--dimension", action="append", choices=list(DIMENSIONS), help="of growth")
     parser.add_argument("--rounds", type=int, default=1, help="how often each trial is made")
     raise SystemExit(asyncio.run(bench(parser.parse_args())))
 
