@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from bullpen import NewJob, SqliteStore, State
-from bullpen.stores.sqlite import looking
+from bullpen.job.record import JobRef
+from bullpen.job.schedule import Schedule, Timing
+from bullpen.stores.sqlite import looking, steering
 from bullpen.stores.sqlite.claiming import Claimant, claim
 from bullpen.stores.sqlite.tokens import ClaimToken
 from bullpen.stores.sqlite.transaction import QueueBook, Transaction
@@ -111,3 +113,34 @@ async def test_a_page_takes_the_same_steps_in_a_short_and_in_a_long_list(
     many = await _file_with(tmp_path / "many.db", 5_000)
     allowed = _steps_of_middle_page(few, state, newest_first=newest_first) * 1.5
     assert _steps_of_middle_page(many, state, newest_first=newest_first) <= allowed
+
+
+async def _steps_of_a_removal(path: Path, schedules: int) -> int:
+    store = SqliteStore(path, sync="normal")
+    await store.open()
+    for n in range(schedules):
+        schedule = Schedule(queue="work", id=f"s{n}", name="tick", timing=Timing(every_ms=60_000))
+        await store.put_schedule(schedule, next_ms=2_000_000_000_000, seen_ms=None)
+    await store.add([NewJob("work", "one", id="chosen")], request="add")
+    await store.close()
+    steps = 0
+
+    def step() -> int:
+        nonlocal steps
+        steps += 1
+        return 0
+
+    db = sqlite3.connect(path, isolation_level=None)
+    db.execute("BEGIN IMMEDIATE")
+    db.set_progress_handler(step, 1)
+    steering.remove(Transaction(db, QueueBook(), now_ms=1_750_000_000_000), JobRef("work", "chosen"))
+    db.set_progress_handler(None, 0)
+    db.execute("ROLLBACK")
+    db.close()
+    return steps
+
+
+async def test_a_removal_takes_the_same_steps_beside_few_and_beside_many_schedules(tmp_path: Path) -> None:
+    """Whether the job is a schedule's next tick is looked up, not searched for among all of them."""
+    few = await _steps_of_a_removal(tmp_path / "few.db", 2)
+    assert await _steps_of_a_removal(tmp_path / "many.db", 200) == few

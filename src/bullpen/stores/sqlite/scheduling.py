@@ -8,7 +8,7 @@ import msgspec
 from bullpen.errors import ScheduleMissing
 from bullpen.job.events import Event, EventKind
 from bullpen.job.record import Lease
-from bullpen.job.schedule import Overlap, Schedule, ScheduleRecord, Tick
+from bullpen.job.schedule import Overlap, Schedule, ScheduleRecord, Tick, tick_of
 from bullpen.job.spec import NewJob
 from bullpen.stores.base import ScheduleOutcome, TickStart
 from bullpen.stores.sqlite.adding import add
@@ -117,7 +117,12 @@ def remove(tx: Transaction, queue_name: str, schedule_id: str) -> None:
 
 def is_next_tick(tx: Transaction, queue: int, job_id: str) -> bool:
     """Whether a schedule would stop without this job."""
-    row = tx.db.execute("SELECT 1 FROM schedule WHERE queue = ? AND tick = ?", (queue, job_id)).fetchone()
+    tick = tick_of(job_id)
+    if tick is None:
+        return False
+    row = tx.db.execute(
+        "SELECT 1 FROM schedule WHERE queue = ? AND id = ? AND tick = ?", (queue, tick.schedule, job_id)
+    ).fetchone()
     return row is not None and _state(tx.db, queue, job_id) in (READY, DELAYED)
 
 
