@@ -150,7 +150,11 @@ def ask_add(keys: Keys, jobs: Sequence[NewJob], now_ms: int) -> bytes:
     batch = Batch(keys)
     messages = batch.jobs(jobs)
     asked = _asked_add(batch, messages, now_ms)
-    return encode(asked if len(messages) == len(jobs) else asked | {"has_trees": True})
+    if len(messages) > len(jobs):
+        asked["has_trees"] = True
+    if any("group" in message for message in messages):
+        asked["has_groups"] = True
+    return encode(asked)
 
 
 def ask_add_children(keys: Keys, lease: Lease, jobs: Sequence[NewJob], now_ms: int) -> bytes:
