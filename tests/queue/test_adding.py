@@ -113,7 +113,7 @@ async def test_adds_of_one_moment_travel_together(queue: Queue, store: WatchedSt
 
 async def test_a_large_company_travels_in_parts(queue: Queue, store: WatchedStore) -> None:
     await asyncio.gather(*[queue.add("mail") for _ in range(1_200)])
-    assert store.adds == [500, 500, 200]
+    assert store.adds == [100] * 12
     assert (await queue.counts()).waiting == 1_200
 
 

@@ -80,7 +80,7 @@ class RedisHarness:
         assert isinstance(store, RedisStore)
         client, store._connection._client = store._connection._client, None
         if client is not None:
-            await client.connection_pool.disconnect(inuse_connections=True)
+            await client.close()
 
     async def check(self) -> None:
         """Every job is in exactly one place, every place holds jobs only, every lock an active one."""

@@ -99,5 +99,5 @@ class Tick(msgspec.Struct, frozen=True):
 
 def tick_of(job_id: str) -> Tick | None:
     """What the id says; None if the job is no tick."""
-    match = _TICK_ID.fullmatch(job_id)
+    match = _TICK_ID.fullmatch(job_id) if job_id.startswith(TICK) else None
     return None if match is None else Tick(match[1], int(match[2]))

@@ -14,8 +14,8 @@ from bullpen.job.spec import NewJob
 from bullpen.queue.trips import Producer, add_jobs
 from bullpen.stores.base import Added
 
-_AT_ONCE = 500
-"""Larger trips gain nothing, and the first waits for the last."""
+_AT_ONCE = 100
+"""Larger trips gain little, and the store takes in one while the next is made ready."""
 
 
 class Adder:

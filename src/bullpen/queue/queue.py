@@ -8,7 +8,7 @@ from bullpen.errors import BadData, BadOption
 from bullpen.job.limits import QueueStanding, Rate
 from bullpen.job.names import check_explicit_id, check_job_name, check_queue_name
 from bullpen.job.options import Duration, JobOptions, OptionFields, to_ms, with_options
-from bullpen.job.spec import NewJob
+from bullpen.job.spec import JobSpec, NewJob
 from bullpen.job.state import State
 from bullpen.job.trees import check_trees, with_ids
 from bullpen.queue.adder import Adder
@@ -47,6 +47,7 @@ class Queue:
         if defaults is not None and not isinstance(defaults, JobOptions):
             raise BadOption(f"defaults: a JobOptions, not {defaults!r}")
         self._defaults = defaults or JobOptions()
+        self._usual_spec: JobSpec | None = None
         self._max_payload_bytes = max_payload_bytes
         self._clock = clock
 
@@ -93,12 +94,23 @@ class Queue:
 
     def prepare(self, name: str, data: Any = None, **options: Unpack[OptionFields]) -> NewJob:
         """Check a job and make it ready for `add_bulk` or `add_all`."""
-        return self.prepare_with(name, data, with_options(self._defaults, options))
+        if options:
+            return self.prepare_with(name, data, with_options(self._defaults, options))
+        return self._new_job(name, data, self._defaults.id, self._spec_of_defaults())
 
     def prepare_with(self, name: str, data: Any, options: JobOptions) -> NewJob:
         """The same, with options that stand by themselves: the queue's defaults are not asked."""
-        spec = options.to_spec(self._clock.now_ms())
-        return NewJob(self.name, check_job_name(name), self.payload(data), options.id, spec)
+        return self._new_job(name, data, options.id, options.to_spec(self._clock.now_ms()))
+
+    def _spec_of_defaults(self) -> JobSpec:
+        """One for all jobs without options of their own, so that it is written once; unless it tells a time."""
+        defaults = self._defaults
+        if self._usual_spec is None or defaults.run_at is not None or defaults.start_by is not None:
+            self._usual_spec = defaults.to_spec(self._clock.now_ms())
+        return self._usual_spec
+
+    def _new_job(self, name: str, data: Any, job_id: str | None, spec: JobSpec) -> NewJob:
+        return NewJob(self.name, check_job_name(name), self.payload(data), job_id, spec)
 
     def payload(self, data: Any) -> bytes:
         """The data as it is stored; nothing becomes an empty object."""

@@ -4,6 +4,9 @@ Each queue has slots of its own. With `shared` slots all queues draw on one numb
 that is asked comes first, so the order in which they are asked is the order in which they are
 served. It is the order given (strict), or that of their turns so far (weighted). A limiter
 bounds how many start in a while, whatever is free.
+
+Where several trips may be under way, none asks for more than its share of the slots: if one
+took all of them, nothing would run while it travels.
 """
 
 from collections.abc import Mapping
@@ -28,11 +31,19 @@ NOTHING = Wants()
 
 
 class Appetite:
-    def __init__(self, slots: Mapping[str, int], options: WorkerOptions, clock: Clock) -> None:
+    def __init__(self, slots: Mapping[str, int], options: WorkerOptions, clock: Clock, *, trips: int = 1) -> None:
         self._free = dict(slots)
+        self._shares = {queue: _share(count, trips) for queue, count in slots.items()}
         self._shared = options.shared
+        self._share_of_shared = None if options.shared is None else _share(options.shared, trips)
         self._turns = None if options.weights is None else _Turns(slots, options.weights)
         self._limiter = None if options.limiter is None else _Limiter(options.limiter, clock)
+
+    @property
+    def share(self) -> int:
+        """How many jobs one trip brings at most, so that the others have as many."""
+        of_queues = sum(self._shares.values())
+        return of_queues if self._share_of_shared is None else min(of_queues, self._share_of_shared)
 
     @property
     def queues(self) -> tuple[str, ...]:
@@ -50,12 +61,13 @@ class Appetite:
 
     def wants(self) -> Wants:
         starts_left = None if self._limiter is None else self._limiter.left()
-        bounds = [bound for bound in (self._shared, starts_left) if bound is not None]
+        bounds = [bound for bound in (self._shared, self._share_of_shared, starts_left) if bound is not None]
         at_most = min(bounds, default=None)
         if at_most is not None and at_most <= 0:
             return NOTHING
         order = self._free if self._turns is None else self._turns.order()
-        return Wants({queue: self._free[queue] for queue in order if self._free[queue] > 0}, at_most)
+        free, shares = self._free, self._shares
+        return Wants({queue: min(free[queue], shares[queue]) for queue in order if free[queue] > 0}, at_most)
 
     def closed_for_s(self) -> float | None:
         """How long until the limiter lets more start; None if it does not hold anything back."""
@@ -83,6 +95,10 @@ class Appetite:
             self._shared += sign * wants.at_most
         if self._limiter is not None and wants.at_most is not None:
             self._limiter.set_aside(-sign * wants.at_most)
+
+
+def _share(slots: int, trips: int) -> int:
+    return -(-slots // trips)
 
 
 class _Turns:

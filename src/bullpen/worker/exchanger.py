@@ -6,8 +6,8 @@
 
 As many lanes as the store likes to have exchanges under way. While a lane travels, verdicts
 gather for the next; when none travels, a verdict leaves in the next turn of the loop, so none
-waits for company. When the queues gave less than was asked for, one watcher waits for work
-on behalf of all of them.
+waits for company. Each asks for its share of the slots, so that jobs run while others travel.
+When the queues gave less than was asked for, one watcher waits for work on behalf of all of them.
 """
 
 import asyncio
@@ -57,7 +57,10 @@ class Exchanger:
         self._fetching = True
         self._closing = False
         self._hungry = True
-        """Whether the queues may have more than they gave last time."""
+        """Whether the queues may have more than they gave last time, and nobody has left to see."""
+        self._resting = 0
+        """Lanes that have nothing to carry."""
+        self._share = appetite.share
         self._attention = asyncio.Event()
         self._watch = asyncio.Event()
         self.settled = 0
@@ -103,9 +106,12 @@ class Exchanger:
 
     async def _lane(self) -> None:
         while await self._something_to_carry():
-            settlements, self._verdicts = self._verdicts, []
+            settlements = self._take_verdicts()
             wants = self._wants()
             self._appetite.set_aside(wants)
+            if wants:
+                # Until this trip tells, a second one without verdicts would mostly come back empty.
+                self._hungry = False
             answer = await self._exchange(settlements, wants)
             self._strike_settled(settlements, answer)
             self._take_in(wants, answer)
@@ -119,10 +125,24 @@ class Exchanger:
                 self._attention.set()  # the other lanes are to see it too
                 return False
             self._attention.clear()
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(self._appetite.closed_for_s()):
-                    await self._attention.wait()
+            self._resting += 1
+            try:
+                await self._until_attention()
+            finally:
+                self._resting -= 1
         return True
+
+    async def _until_attention(self) -> None:
+        """Wait for something to happen, or for the limiter to let more start."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._appetite.closed_for_s()):
+                await self._attention.wait()
+
+    def _take_verdicts(self) -> list[Settlement]:
+        """All of them, but no more than its share while another lane is free to carry the rest."""
+        most = self._share if self._resting else len(self._verdicts)
+        taken, self._verdicts = self._verdicts[:most], self._verdicts[most:]
+        return taken
 
     def _wants(self) -> Wants:
         return self._appetite.wants() if self._fetching else NOTHING
@@ -166,8 +186,10 @@ class Exchanger:
         may_be_more = self._appetite.take_in(wants, got)
         for claimed in answer.claimed.jobs:
             self._start(claimed)
-        if not may_be_more:
-            self._hungry = False
+        if may_be_more:
+            self._hungry = True
+            self._attention.set()
+        else:
             self._watch.set()
 
     async def _watch_for_work(self) -> None:

@@ -4,7 +4,7 @@ import asyncio
 import functools
 import inspect
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, assert_never
 
 from bullpen.clock import Clock
@@ -117,7 +117,12 @@ class Executor:
             await run.handler.on_verdict(run.context, verdict)
         return verdict
 
-    async def _call(self, run: Run) -> Any:
+    def _call(self, run: Run) -> Awaitable[Any]:
+        if self._options.verify_tenant is None and run.handler.around is None:
+            return self._call_itself(run)
+        return self._call_with_care(run)
+
+    async def _call_with_care(self, run: Run) -> Any:
         if self._options.verify_tenant is not None:
             await self._verify_tenant(run.context, self._options.verify_tenant)
         around = run.handler.around

@@ -51,6 +51,8 @@ class StoreFamily:
     activation adds has the same id in each, and is added once.
     """
 
+    __slots__ = ("_added", "_codec", "_job", "_lease", "_store")
+
     def __init__(self, store: Store, lease: Lease, job: JobRecord, codec: Codec | None) -> None:
         self._store = store
         self._lease = lease

@@ -20,6 +20,8 @@ logger = logging.getLogger("bullpen.worker")
 class StoreReporter:
     """Takes words from any thread; sends them from the worker's event loop."""
 
+    __slots__ = ("_due", "_lines", "_loop", "_progress", "_ref", "_sending", "_store", "follow_ups", "on_progress")
+
     def __init__(self, store: Store, ref: JobRef, loop: asyncio.AbstractEventLoop) -> None:
         self.follow_ups: list[NewJob] = []
         self.on_progress: Callable[[Any], Any] | None = None

@@ -70,7 +70,7 @@ class Worker:
         self._grace_s = seconds(self.options.grace)
         self._store = store.another()
         self._executor = Executor(self._store, self._registry, self.options, self._clock)
-        appetite = Appetite(self._slots, self.options, clock)
+        appetite = Appetite(self._slots, self.options, clock, trips=self._store.facts.exchanges_in_flight)
         self._exchanger = Exchanger(
             self._store, appetite, self.name, self.options, self._book, self._start, self._failed_on_a_trip
         )

@@ -11,7 +11,7 @@ import msgspec
 
 from bullpen.errors import BadData
 from bullpen.job.record import CrashKind, CrashLimits, Failure, FailureKind, JobRef, Lease
-from bullpen.job.spec import NewJob
+from bullpen.job.spec import JobSpec, NewJob
 from bullpen.job.trees import flatten
 from bullpen.job.verdicts import (
     AwaitChildren,
@@ -53,6 +53,8 @@ class Batch:
     def __init__(self, keys: Keys) -> None:
         self._keys = keys
         self._numbers: dict[str, int] = {}
+        self._options: tuple[JobSpec, str] | None = None
+        """Those of the job before: the jobs of a batch mostly share one spec."""
 
     def number(self, queue: str) -> int:
         return self._numbers.setdefault(queue, len(self._numbers) + 1)
@@ -66,7 +68,7 @@ class Batch:
             "queue": self.number(job.queue),
             "name": job.name,
             "data": as_text(job.data, job.name),
-            "options": encode_options(job).decode(),
+            "options": self._options_of(job),
         }
         if spec.delay_ms:
             message["delay"] = spec.delay_ms
@@ -95,6 +97,13 @@ class Batch:
                 "keep_last": dedup.keep_last_if_active,
             }
         return message
+
+    def _options_of(self, job: NewJob) -> str:
+        if job.id is not None:
+            return encode_options(job).decode()  # the id is one of them
+        if self._options is None or self._options[0] is not job.spec:
+            self._options = (job.spec, encode_options(job).decode())
+        return self._options[1]
 
     def jobs(self, jobs: Sequence[NewJob]) -> list[Message]:
         """These with all below them: each parent before its children, which name its place, from 1."""
@@ -150,7 +159,11 @@ def ask_add(keys: Keys, jobs: Sequence[NewJob], now_ms: int) -> bytes:
     batch = Batch(keys)
     messages = batch.jobs(jobs)
     asked = _asked_add(batch, messages, now_ms)
-    return encode(asked if len(messages) == len(jobs) else asked | {"has_trees": True})
+    if len(messages) > len(jobs):
+        asked["has_trees"] = True
+    if any("group" in message for message in messages):
+        asked["has_groups"] = True
+    return encode(asked)
 
 
 def ask_add_children(keys: Keys, lease: Lease, jobs: Sequence[NewJob], now_ms: int) -> bytes:

@@ -1,7 +1,7 @@
 """The one server that has our keys: found, held, and found anew when it was lost.
 
 A `Place` knows where to look: an address, the sentinels, or the nodes of a cluster. What was
-found is a `Link`, a pool of connections to one node. A link that failed in any way is not used
+found is a `Link`, the connections to one node. A link that failed in any way is not used
 again: the next call looks anew. So a restart, a failover and a connection that is open on our
 side only all end the same way.
 """
@@ -9,6 +9,7 @@ side only all end the same way.
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from enum import StrEnum
 from typing import Any, Protocol
 
 import redis.asyncio
@@ -18,6 +19,7 @@ from redis.backoff import NoBackoff
 
 from bullpen.errors import StoreUnavailable
 from bullpen.stores.redis.address import Address, Kind, Login, Node
+from bullpen.stores.redis.wire import Wires, Words
 
 ANSWER_S = 8.0
 """Well below a third of the usual lease, so that a renewal on a dead connection is made again in time."""
@@ -30,7 +32,6 @@ _MOST_CONNECTIONS = 10_000
 
 FAILURES = (redis.exceptions.ConnectionError, redis.exceptions.TimeoutError, OSError)
 """What a server that cannot be reached looks like."""
-Words = str | bytes
 
 
 class Place(Protocol):
@@ -54,33 +55,52 @@ class OnePlace:
         return self._node
 
 
+class Way(StrEnum):
+    """How a command travels."""
+
+    SHARED = "shared"
+    """With others on one connection, for scripts; the answer as the server gives it."""
+    BLOCKING = "blocking"
+    """Alone, since it may wait at the server; the answer as the server gives it."""
+    DRIVER = "driver"
+    """By the driver, which makes Python values of the answer."""
+
+
 class Link:
-    """A pool of connections to one node; retired, it ends with its last user."""
+    """The connections to one node; retired, it ends with its last user."""
 
     def __init__(self, address: Address, node: Node | None) -> None:
         self.node = node
-        self.redis = make_redis(address, node)
+        self._redis = make_redis(address, node)
+        self._wires = Wires(address, node, ANSWER_S)
         self._users = 0
         self._is_retired = False
 
-    async def execute(self, *words: Words) -> Any:
+    async def execute(self, way: Way, words: Sequence[Words]) -> Any:
         self._users += 1
         try:
-            return await self.redis.execute_command(*words)  # type: ignore[no-untyped-call] # redis-py's own
+            match way:
+                case Way.SHARED:
+                    return await self._wires.call(words)
+                case Way.BLOCKING:
+                    return await self._wires.block(words)
+                case Way.DRIVER:
+                    return await self._redis.execute_command(*words)  # type: ignore[no-untyped-call] # redis-py's own
         finally:
             self._users -= 1
             if self._is_retired and not self._users:
-                await self._end()
+                await self.end()
 
     async def retire(self) -> None:
         self._is_retired = True
         if not self._users:
-            await self._end()
+            await self.end()
 
-    async def _end(self) -> None:
+    async def end(self) -> None:
+        await self._wires.close()
         # What is broken may also fail to close.
         with contextlib.suppress(*FAILURES):
-            await self.redis.aclose()
+            await self._redis.aclose()
 
 
 class Client:
@@ -101,17 +121,11 @@ class Client:
         """The node that we speak to; None for a socket, or if none is found yet."""
         return self._link.node if self._link else None
 
-    @property
-    def connection_pool(self) -> redis.asyncio.ConnectionPool:
-        """Of the node that we speak to."""
-        assert self._link is not None
-        return self._link.redis.connection_pool
-
-    async def execute(self, *words: Words) -> Any:
+    async def execute(self, *words: Words, way: Way = Way.DRIVER) -> Any:
         for _ in range(_MOST_MOVES):
-            link = await self._reach()
+            link = self._link or await self._reach()
             try:
-                return await link.execute(*words)
+                return await link.execute(way, words)
             except (*FAILURES, redis.exceptions.ReadOnlyError):
                 # A server that became a replica keeps its connections: only a new one finds its successor.
                 self._leave(link)
@@ -138,8 +152,7 @@ class Client:
             self._watch.cancel()
             await asyncio.wait([self._watch])
         if link is not None:
-            with contextlib.suppress(*FAILURES):
-                await link.redis.aclose()
+            await link.end()
         await asyncio.gather(*self._farewells)
 
     async def _reach(self) -> Link:

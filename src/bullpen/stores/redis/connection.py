@@ -1,16 +1,14 @@
 """The server as the store speaks to it: scripts by their SHA, and its errors in our words."""
 
 import asyncio
-import contextlib
 import ssl
-from collections.abc import AsyncIterator
 from typing import Any
 
 import redis.exceptions
 
 from bullpen.errors import StoreError, StoreFull, StoreNotOpen, StoreReadOnly, StoreUnavailable
 from bullpen.stores.redis.address import Address, Kind, Node
-from bullpen.stores.redis.client import FAILURES, Client, OnePlace, Place, is_moved
+from bullpen.stores.redis.client import FAILURES, Client, OnePlace, Place, Way, is_moved
 from bullpen.stores.redis.cluster import ClusterPlace
 from bullpen.stores.redis.scripts import Script
 from bullpen.stores.redis.sentinel import SentinelPlace
@@ -19,7 +17,6 @@ LONGEST_BLOCK_MS = 5_000
 """A blocking call comes back by then; well within the time in which a silent server counts as gone."""
 _BLOCK_GRACE_S = 2.0
 """A blocking call whose time passed that long ago waits on a connection that is dead."""
-_NAG_S = 0.02
 
 _BY_FIRST_WORD: dict[str, type[StoreError]] = {
     "OOM": StoreFull,
@@ -92,8 +89,11 @@ class Connection:
 
     async def reach(self) -> Node | None:
         """The node that has our keys, searched for if it is not known; None for a socket."""
-        async with self._our_errors():
-            return await self.client.reach()
+        client = self.client
+        try:
+            return await client.reach()
+        except _DRIVER_ERRORS as error:
+            raise self._in_our_words(error) from error
 
     async def run(self, script: Script, key: str, *arguments: str | bytes) -> Any:
         """Run a script on one key, by its SHA; a server that does not know it yet is sent the text.
@@ -104,20 +104,18 @@ class Connection:
         """
         declared = ("2", key, self.canary)
         try:
-            return await self.command("EVALSHA", script.sha, *declared, *arguments)
+            return await self._execute("EVALSHA", script.sha, *declared, *arguments, way=Way.SHARED)
         except _ScriptUnknown:
-            return await self.command("EVAL", script.text, *declared, *arguments)
+            return await self._execute("EVAL", script.text, *declared, *arguments, way=Way.SHARED)
 
     async def command(self, *parts: str | bytes) -> Any:
-        client = self.client
         task = asyncio.current_task()
         asked_to_stop = task.cancelling() if task else 0
         try:
-            async with self._our_errors():
-                return await client.execute(*parts)
+            return await self._execute(*parts, way=Way.DRIVER)
         finally:
             if task is not None and task.cancelling() > asked_to_stop:
-                # The client may swallow a cancellation; whatever came instead, we were asked to stop.
+                # The driver may swallow a cancellation; whatever came instead, we were asked to stop.
                 raise asyncio.CancelledError
 
     async def permitted(self, *parts: str | bytes) -> Any:
@@ -135,36 +133,35 @@ class Connection:
         A connection can be open on our side alone, and then no answer comes, ever: when the time
         is over that the server was given, and some more, it counts as lost.
         """
-        # Owned by this call: it ends before the call does.
-        command = asyncio.create_task(self.command(*parts))
         try:
-            await asyncio.wait([command], timeout=_asked_s(parts) + _BLOCK_GRACE_S)
-        except asyncio.CancelledError:
-            await _stop(command)
-            raise
-        if not command.done():
-            await _stop(command)
+            async with asyncio.timeout(_asked_s(parts) + _BLOCK_GRACE_S):
+                return await self._execute(*parts, way=Way.BLOCKING)
+        except TimeoutError:
             if self._client is not None:
                 self._client.drop()
-            raise StoreUnavailable("the Redis server did not end a blocking read in time")
-        return command.result()
+            raise StoreUnavailable("the Redis server did not end a blocking read in time") from None
 
-    @contextlib.asynccontextmanager
-    async def _our_errors(self) -> AsyncIterator[None]:
+    async def _execute(self, *parts: str | bytes, way: Way) -> Any:
+        client = self.client
         try:
-            yield
-        except redis.exceptions.NoScriptError as error:
-            raise _ScriptUnknown from error
-        except _REFUSALS as error:
-            raise StoreError(f"the Redis server refused us: {error}") from error
-        except FAILURES as error:
-            if _is_about_certificate(error):
-                raise StoreError(f"the Redis server's certificate is not one to trust: {error}") from error
-            raise StoreUnavailable(f"no answer from the Redis server: {error}") from error
-        except redis.exceptions.RedisError as error:
-            raise self._translated(error) from error
+            return await client.execute(*parts, way=way)
+        except _DRIVER_ERRORS as error:
+            raise self._in_our_words(error) from error
 
-    def _translated(self, error: redis.exceptions.RedisError) -> StoreError:
+    def _in_our_words(self, error: Exception) -> Exception:
+        match error:
+            case redis.exceptions.NoScriptError():
+                return _ScriptUnknown()
+            case redis.exceptions.AuthenticationError() | redis.exceptions.NoPermissionError():
+                return StoreError(f"the Redis server refused us: {error}")
+            case redis.exceptions.ConnectionError() | redis.exceptions.TimeoutError() | OSError():
+                if _is_about_certificate(error):
+                    return StoreError(f"the Redis server's certificate is not one to trust: {error}")
+                return StoreUnavailable(f"no answer from the Redis server: {error}")
+            case _:
+                return self._translated(error)
+
+    def _translated(self, error: Exception) -> StoreError:
         word = _FIRST_WORDS.get(type(error)) or str(error).partition(" ")[0]
         if word == "READONLY" and self.address.kind in (Kind.SENTINEL, Kind.CLUSTER):
             return StoreUnavailable(f"the Redis server is no longer the master: {error}")
@@ -179,16 +176,7 @@ class _ScriptUnknown(Exception):
     """Never leaves this module."""
 
 
-_REFUSALS = (redis.exceptions.AuthenticationError, redis.exceptions.NoPermissionError)
-
-
-async def _stop(command: asyncio.Task[Any]) -> None:
-    while not command.done():
-        # The client may swallow a cancellation and go on to wait: it is told until it hears.
-        command.cancel()
-        await asyncio.wait([command], timeout=_NAG_S)
-    if not command.cancelled():
-        command.exception()  # heard, and of no use
+_DRIVER_ERRORS = (*FAILURES, redis.exceptions.RedisError)
 
 
 def _asked_s(parts: tuple[str | bytes, ...]) -> float:

@@ -92,7 +92,7 @@ class Keys:
         return f"{self._prefix}:{queue}:"
 
     def queue_of(self, base: bytes) -> str:
-        return base[len(self._prefix.encode()) + 1 : -1].decode()
+        return base.decode()[len(self._prefix) + 1 : -1]
 
     def ref_of(self, job_key: bytes) -> JobRef | None:
         """The job that has this key; None for one under another prefix."""

@@ -20,6 +20,11 @@ _DELAY_STEP = 4096
 """A delayed score is the run time in ms times this, plus a place in that ms."""
 
 _F = {word: name.encode() for word, name in FIELDS.items()}
+_OF_A_FRESH_JOB = {
+    _F[word] for word in ("name", "data", "options", "added", "delay", "priority", "started", "worker", "epoch")
+}
+_NAME, _DATA, _OPTIONS, _PRIORITY = _F["name"], _F["data"], _F["options"], _F["priority"]
+_EPOCH, _ADDED, _STARTED, _WORKER = _F["epoch"], _F["added"], _F["started"], _F["worker"]
 _CRASH = _F["crash"]
 _LEGACY_ATTEMPTS_MADE = b"attemptsMade"
 _STALLED = "job stalled more than allowable limit"
@@ -37,6 +42,7 @@ _decode_details = msgspec.json.Decoder(FailureDetails).decode
 _decode_texts = msgspec.json.Decoder(tuple[str, ...]).decode
 
 
+_OUTCOMES = {outcome.value.encode(): outcome for outcome in SettleOutcome}
 _LEFT_OUT = b"left-out"
 """The script's word for what stands below a duplicate."""
 
@@ -65,16 +71,11 @@ def _read_added(job: NewJob, told: Iterator[Sequence[bytes]]) -> Added:
 def read_exchanged(answer: Sequence[Any], keys: Keys) -> Exchanged:
     settled, due_ms, claimed, failed, started, worker = answer
     # The records were read before the claim wrote into them.
-    written = [_F["started"], started, _F["worker"], worker] if started else []
+    written = [_STARTED, started, _WORKER, worker] if started else []
     return Exchanged(
-        tuple(SettleOutcome(word.decode()) for word in settled),
+        tuple([_OUTCOMES[word] for word in settled]),
         Claimed(
-            tuple(
-                _read_claimed(
-                    JobRef(keys.queue_of(base), job_id.decode()), token.decode(), epoch, [*fields, *written], keys
-                )
-                for base, job_id, token, epoch, fields in claimed
-            ),
+            tuple([_read_claimed(job, written, keys) for job in claimed]),
             before_forever(due_ms if isinstance(due_ms, int) else None),
         ),
         read_refs(failed, keys),
@@ -95,49 +96,65 @@ def before_forever(run_at_ms: int | None) -> int | None:
     return None if run_at_ms is None or run_at_ms >= FOREVER_MS else run_at_ms
 
 
-def _read_claimed(ref: JobRef, token: str, epoch: int, fields: Sequence[bytes], keys: Keys) -> ClaimedJob:
-    known = [*fields, _F["epoch"], b"%d" % epoch]
-    return ClaimedJob(Lease(ref, token, epoch), read_record(ref, State.ACTIVE, None, known, keys))
+def _read_claimed(job: Sequence[Any], written: Sequence[bytes], keys: Keys) -> ClaimedJob:
+    base, job_id, token, epoch, fields = job
+    ref = JobRef(keys.queue_of(base), job_id.decode())
+    known = [*fields, *written, _EPOCH, b"%d" % epoch]
+    return ClaimedJob(Lease(ref, token.decode(), epoch), read_record(ref, State.ACTIVE, None, known, keys))
 
 
 def read_record(ref: JobRef, state: State, run_at_ms: int | None, flat: Sequence[bytes], keys: Keys) -> JobRecord:
     """A job from its stored fields, of which the later ones count."""
     fields = dict(zip(flat[::2], flat[1::2], strict=True))
     get = fields.get
-    doomed, parent = get(_F["doomed"]), get(_F["parent_key"])
-    cancelling = get(_F["cancelling"])
-    attempts_made = _int(get(_F["attempts_made"]) or get(_LEGACY_ATTEMPTS_MADE)) or 0
-    note = get(_F["note"]) if state is State.DELAYED else None
-    return JobRecord(
+    record = JobRecord(
         ref=ref,
-        name=get(_F["name"], b"").decode(),
-        data=get(_F["data"], b"{}"),
+        name=get(_NAME, b"").decode(),
+        data=get(_DATA, b"{}"),
         state=state,
-        spec=decode_options(get(_F["options"], b"")),
-        priority=_int(get(_F["priority"])) or 0,
-        attempts_made=attempts_made,
-        epoch=_int(get(_F["epoch"])) or 0,
-        crashes=_crashes(fields),
-        added_ms=_int(get(_F["added"])) or 0,
+        spec=decode_options(get(_OPTIONS, b"")),
+        priority=_int(get(_PRIORITY)) or 0,
+        epoch=_int(get(_EPOCH)) or 0,
+        added_ms=_int(get(_ADDED)) or 0,
         run_at_ms=before_forever(run_at_ms),
-        started_ms=_int(get(_F["started"])),
-        finished_ms=_int(get(_F["finished"])),
-        progress=get(_F["progress"]),
-        result=get(_F["result"]),
-        failure=_failure(fields, attempts_made),
-        stacks=_stacks(get(_F["stacks"])),
-        worker=_text(get(_F["worker"])),
-        cancelling=None if cancelling is None else cancelling.decode(),
-        note=_text(note),
-        parked=_parked(get(_F["parked"])) if state is State.DELAYED else None,
-        doomed=None if doomed is None else _doom(doomed.decode()),
-        parent=None if parent is None else keys.ref_of(parent),
+        started_ms=_int(get(_STARTED)),
+        worker=_text(get(_WORKER)),
     )
+    if fields.keys() <= _OF_A_FRESH_JOB:
+        return record
+    return msgspec.structs.replace(record, **_read_rarer(fields, state, keys))
+
+
+def _read_rarer(fields: Fields, state: State, keys: Keys) -> dict[str, Any]:
+    """What a job that is claimed for the first time has nothing of: most of those that a worker reads."""
+    get = fields.get
+    doomed, parent, cancelling = get(_F["doomed"]), get(_F["parent_key"]), get(_F["cancelling"])
+    attempts_made = _int(get(_F["attempts_made"]) or get(_LEGACY_ATTEMPTS_MADE)) or 0
+    is_delayed = state is State.DELAYED
+    return {
+        "attempts_made": attempts_made,
+        "crashes": _crashes(fields),
+        "finished_ms": _int(get(_F["finished"])),
+        "progress": get(_F["progress"]),
+        "result": get(_F["result"]),
+        "failure": _failure(fields, attempts_made),
+        "stacks": _stacks(get(_F["stacks"])),
+        "cancelling": None if cancelling is None else cancelling.decode(),
+        "note": _text(get(_F["note"])) if is_delayed else None,
+        "parked": _parked(get(_F["parked"])) if is_delayed else None,
+        "doomed": None if doomed is None else _doom(doomed.decode()),
+        "parent": None if parent is None else keys.ref_of(parent),
+    }
 
 
 def _int(stored: bytes | None) -> int | None:
-    # JavaScript may have written a fraction of a millisecond.
-    return int(float(stored)) if stored else None
+    if not stored:
+        return None
+    try:
+        return int(stored)
+    except ValueError:
+        # JavaScript may have written a fraction of a millisecond.
+        return int(float(stored))
 
 
 def _text(stored: bytes | None) -> str | None:

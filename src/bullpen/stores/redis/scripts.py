@@ -43,6 +43,9 @@ _RELEASING = (*_ENDING, "release")
 _REMOVING = (*_ENDING, "place", "remove")
 
 # Producing and working. All but `add` run on a full server too: it must be able to drain.
+# The functions of a script are made anew at each call, so jobs that have no group, no family and no subject are
+# added by the same script without the parts that only those need.
+ADD_PLAIN = Script("add", parts=("memory", "queue", "line", "insert", "trees"))
 ADD = Script("add", parts=("memory", *_ADDING, "sizes"))
 ADD_CHILDREN = Script("add_children", parts=("memory", *_ADDING, "sizes", "lease"))
 EXCHANGE = Script("exchange", parts=("memory", *_RELEASING, "steps", "settle", "limits", "take"), flags="allow-oom")

@@ -89,7 +89,7 @@ class _Sleep:
         marker, _, score = popped
         if float(score) <= self._clock.now_ms():
             return True
-        self._popped[marker] = str(score).encode()
+        self._popped[marker] = score
         return False
 
     async def put_back(self) -> None:

@@ -2,7 +2,7 @@
   KEYS 1 the request's memory
   ARGV 1 msgpack {now, memory_ms, queues = {{base, own}, …}, counts = {how many jobs of each
          queue, …}, jobs = {{queue, id?, name, data, options, delay?, priority?, lifo?, dedup?, tenant?, group?,
-         start_by?, parent?, policy?, has_children?}, …}, has_trees?};
+         start_by?, parent?, policy?, has_children?}, …}, has_trees?, has_groups?};
          `queue` counts from 1, and so does `parent`, the place of the job's parent
   Returns {{id, "added" | "duplicate" | "deduplicated" | "replaced" | "kept-last" | "left-out"}, …} in the order
           asked, or the place of a child that is another's: then nothing changed
@@ -16,7 +16,7 @@ if remembered then return remembered.added end
 local queues = open_queues(asked.queues)
 local conflict = asked.has_trees and find_conflict(queues, asked.jobs, asked.now)
 if conflict then return conflict end
-local full = find_full(queues, asked.jobs, asked.now)
+local full = asked.has_groups and find_full(queues, asked.jobs, asked.now)
 if full then return full end
 
 for i, count in ipairs(asked.counts) do take_numbers(queues[i], count) end

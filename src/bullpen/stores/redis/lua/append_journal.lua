@@ -12,7 +12,7 @@ if not is_running(queue, id, asked.epoch) then return "lost" end
 if asked.receive and not done_at(queue, id, entries[1].place) then
   local packed, payload = find_signal(queue, id, { asked.receive })
   if not packed then return "none" end
-  redis.call("LREM", queue.mailbox .. id, 1, packed)
+  redis.call("LREM", queue.own .. KEY.mailbox .. id, 1, packed)
   entries[1].value = payload
 end
 local standing = {}

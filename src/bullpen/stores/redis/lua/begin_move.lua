@@ -9,9 +9,9 @@ local origin, run, is_paused = ARGV[3], ARGV[4], ARGV[7] == "paused"
 local last_id, margin = tonumber(ARGV[5]), tonumber(ARGV[6])
 
 -- An origin whose ids are out of reach has itself been moved to since: that is another move.
-local known = redis.call("HMGET", queue.move, FIELD.move_origin, FIELD.move_ids_below)
+local known = redis.call("HMGET", queue.own .. KEY.move, FIELD.move_origin, FIELD.move_ids_below)
 if known[1] == origin and last_id < tonumber(known[2]) then
-  redis.call("HSET", queue.move, FIELD.move_run, run)
+  redis.call("HSET", queue.own .. KEY.move, FIELD.move_run, run)
   return "resumed"
 end
 if redis.call("EXISTS", queue.wait, queue.paused, queue.active, queue.prioritized, queue.delayed,
@@ -21,8 +21,8 @@ end
 
 local given = math.max(tonumber(redis.call("GET", queue.counter) or nil) or 0, last_id + margin)
 redis.call("SET", queue.counter, string.format("%.0f", given))
-redis.call("DEL", queue.arrivals)
-redis.call("HSET", queue.move, FIELD.move_origin, origin, FIELD.move_run, run,
+redis.call("DEL", queue.own .. KEY.arrivals)
+redis.call("HSET", queue.own .. KEY.move, FIELD.move_origin, origin, FIELD.move_run, run,
   FIELD.move_ids_below, string.format("%.0f", given + 1))
 max_events(queue)
 if is_paused and redis.call("HSET", meta_key, FIELD.paused, 1) == 1 then

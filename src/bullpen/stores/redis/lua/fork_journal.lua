@@ -6,7 +6,7 @@
 local asked = cmsgpack.unpack(ARGV[1])
 local source, target = open_queue(asked.from.base, asked.from.own), open_queue(asked.to.base, asked.to.own)
 local from_id, to_id = asked.from.id, asked.to.id
-local from_key, to_key = source.journal .. from_id, target.journal .. to_id
+local from_key, to_key = source.own .. KEY.journal .. from_id, target.own .. KEY.journal .. to_id
 
 if redis.call("EXISTS", source.base .. from_id) == 0 then return "missing" end
 local state = state_of_job(target, to_id)

@@ -7,7 +7,7 @@ local CHUNK = 500
 local queue, id, first, limit = open_queue(ARGV[1], ARGV[2]), ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 
 if redis.call("EXISTS", queue.base .. id) == 0 then return "missing" end
-local journal = queue.journal .. id
+local journal = queue.own .. KEY.journal .. id
 local places = tonumber(redis.call("HGET", journal, KEY.places) or nil) or 0
 local found = {}
 

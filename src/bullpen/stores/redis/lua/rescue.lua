@@ -52,9 +52,9 @@ end
 
 -- Also where no worker claims. A job that BullMQ removed is passed over here, and its entry with it.
 local function end_late(queue)
-  local late = redis.call("ZRANGEBYSCORE", queue.start_by, "-inf", "(" .. asked.now, "LIMIT", 0, AT_ONCE)
+  local late = redis.call("ZRANGEBYSCORE", queue.own .. KEY.start_by, "-inf", "(" .. asked.now, "LIMIT", 0, AT_ONCE)
   for _, id in ipairs(late) do
-    redis.call("ZREM", queue.start_by, id)
+    redis.call("ZREM", queue.own .. KEY.start_by, id)
     local found = redis.call("HMGET", queue.base .. id, FIELD.start_by, FIELD.started)
     local is_late = found[1] and not found[2] and tonumber(found[1]) < asked.now
     local state = is_late and state_of(queue, id)
@@ -86,13 +86,13 @@ end
 
 -- Of jobs that BullMQ removed. A portion at a time, and each job at most once in that time.
 local function sweep_steps(queue)
-  local known = redis.call("ZRANGEBYSCORE", queue.with_steps, "-inf", asked.now - SWEEP_EVERY_MS,
+  local known = redis.call("ZRANGEBYSCORE", queue.own .. KEY.with_steps, "-inf", asked.now - SWEEP_EVERY_MS,
     "LIMIT", 0, SWEEP_AT_ONCE)
   for _, id in ipairs(known) do
     if redis.call("EXISTS", queue.base .. id) == 0 then
       delete_steps(queue, id)
     else
-      redis.call("ZADD", queue.with_steps, "XX", asked.now, id)
+      redis.call("ZADD", queue.own .. KEY.with_steps, "XX", asked.now, id)
     end
   end
 end
@@ -102,7 +102,7 @@ local function sweep(queue)
   end_late(queue)
   reconcile_groups(queue)
   sweep_steps(queue)
-  redis.call("ZREMRANGEBYSCORE", queue.remembered_ids, "-inf", asked.now)
+  redis.call("ZREMRANGEBYSCORE", queue.own .. KEY.remembered_ids, "-inf", asked.now)
   -- A queue that was obliterated left its log to end in time; BullMQ may have begun it anew.
   if exists(queue) then redis.call("PERSIST", queue.events) end
 end

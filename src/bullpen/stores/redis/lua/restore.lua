@@ -9,7 +9,7 @@
 local queue, asked = open_queue(ARGV[1], ARGV[2]), cmsgpack.unpack(ARGV[3])
 local now = asked.now
 
-local known = redis.call("HMGET", queue.move, FIELD.move_run, FIELD.move_ids_below)
+local known = redis.call("HMGET", queue.own .. KEY.move, FIELD.move_run, FIELD.move_ids_below)
 if known[1] ~= asked.run then return "superseded" end
 local ids_below = tonumber(known[2])
 
@@ -20,7 +20,7 @@ for _, id in ipairs(asked.departed) do departed[id] = true end
 local function select_new()
   local new = {}
   for _, job in ipairs(asked.jobs) do
-    local has_arrived = not departed[job.id] and redis.call("SISMEMBER", queue.arrivals, job.id) == 1
+    local has_arrived = not departed[job.id] and redis.call("SISMEMBER", queue.own .. KEY.arrivals, job.id) == 1
     local is_ours = not is_explicit(job.id)
     if not has_arrived and is_ours then
       local number = tonumber(job.id)
@@ -69,12 +69,12 @@ end
 local new, taken = select_new()
 if not new then return { "taken", taken } end
 
-for id in pairs(departed) do redis.call("SREM", queue.arrivals, id) end
+for id in pairs(departed) do redis.call("SREM", queue.own .. KEY.arrivals, id) end
 for _, job in ipairs(new) do
-  redis.call("SADD", queue.arrivals, job.id)
+  redis.call("SADD", queue.own .. KEY.arrivals, job.id)
   redis.call("HSET", queue.base .. job.id, unpack(job.fields))
   append_logs(job.id, job.logs)
-  if job.start_by then redis.call("ZADD", queue.start_by, job.start_by, job.id) end
+  if job.start_by then redis.call("ZADD", queue.own .. KEY.start_by, job.start_by, job.id) end
   place(job)
 end
 for _, job in ipairs(new) do
@@ -84,7 +84,9 @@ for _, subject in ipairs(asked.subjects) do stand(subject) end
 -- An id whose job is here needs no memory: removing the job is to free it.
 for _, one in ipairs(asked.ids) do
   local is_here = redis.call("EXISTS", queue.base .. one.id) == 1
-  if one.until_ms > now and not is_here then redis.call("ZADD", queue.remembered_ids, one.until_ms, one.id) end
+  if one.until_ms > now and not is_here then
+    redis.call("ZADD", queue.own .. KEY.remembered_ids, one.until_ms, one.id)
+  end
 end
 announce({ queue })
 return #new

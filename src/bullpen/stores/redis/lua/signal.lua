@@ -9,7 +9,7 @@ local remembered = recall(memory_key)
 if remembered then return remembered.delivery end
 
 local queue, id = open_queue(asked.base, asked.own), asked.id
-local mailbox = queue.mailbox .. id
+local mailbox = queue.own .. KEY.mailbox .. id
 local state = state_of_job(queue, id)
 if not state then return "missing" end
 if state == "completed" or state == "failed" then return state end

@@ -1,7 +1,7 @@
 --[[ Adding one job: its id, its subject, its record, its place. ]]
 local function is_taken(queue, id, now)
   if redis.call("EXISTS", queue.base .. id) == 1 then return true end
-  local until_ms = redis.call("ZSCORE", queue.remembered_ids, id)
+  local until_ms = redis.call("ZSCORE", queue.own .. KEY.remembered_ids, id)
   return until_ms and tonumber(until_ms) > now
 end
 
@@ -79,6 +79,11 @@ local function deduplicate(queue, job, id, now)
   return owner, outcome
 end
 
+local function also(fields, field, value)
+  fields[#fields + 1] = field
+  fields[#fields + 1] = value
+end
+
 local function write_job(queue, job, id, now, parent)
   local options = parent and options_with_parent(job.options, parent) or job.options
   local fields = {
@@ -86,17 +91,13 @@ local function write_job(queue, job, id, now, parent)
     FIELD.added, text(now), FIELD.delay, job.delay and text(job.delay) or "0",
     FIELD.priority, job.priority and text(job.priority) or "0",
   }
-  local function also(field, value)
-    fields[#fields + 1] = field
-    fields[#fields + 1] = value
-  end
-  if job.dedup then also(FIELD.dedup_id, job.dedup.id) end
-  if job.tenant then also(FIELD.tenant, job.tenant) end
-  if job.group then also(FIELD.group, job.group) end
-  if job.schedule then also(FIELD.scheduler, job.schedule) end
+  if job.dedup then also(fields, FIELD.dedup_id, job.dedup.id) end
+  if job.tenant then also(fields, FIELD.tenant, job.tenant) end
+  if job.group then also(fields, FIELD.group, job.group) end
+  if job.schedule then also(fields, FIELD.scheduler, job.schedule) end
   if job.start_by then
-    also(FIELD.start_by, job.start_by)
-    redis.call("ZADD", queue.start_by, job.start_by, id)
+    also(fields, FIELD.start_by, job.start_by)
+    redis.call("ZADD", queue.own .. KEY.start_by, job.start_by, id)
   end
   redis.call("HSET", queue.base .. id, unpack(fields))
   if parent then bear(queue, id, job.policy, parent) end
@@ -131,7 +132,7 @@ end
 -- Returns the id of the job that stands, and the outcome as a word. `parent` is {queue, id}.
 local function insert(queue, job, now, parent)
   local number = next_number(queue)
-  local id = job.id or string.format("%.0f", number)
+  local id = job.id or string.format("%d", number)
   if job.id and is_taken(queue, id, now) then
     emit(queue, job.tenant, "duplicated", "jobId", id)
     if parent then adopt(queue, id, job.policy, parent) end

@@ -20,19 +20,21 @@ local function read_job(queue, id)
   local found = redis.call("HMGET", queue.base .. id, FIELD.epoch, FIELD.attempts_made, FIELD.options,
     FIELD.priority, FIELD.tenant, FIELD.dedup_id, FIELD.doomed, FIELD.cancelling, FIELD.parent_key, FIELD.parent,
     FIELD.group)
-  return {
+  local job = {
     epoch = tonumber(found[1] or nil) or 0,
     attempts_made = tonumber(found[2] or nil) or 0,
     options = read_options(found[3]),
     priority = tonumber(found[4] or nil) or 0,
-    tenant = found[5] or nil,
-    dedup_id = found[6] or nil,
-    doomed = found[7] or nil,
-    cancelling = found[8] or nil,
-    parent_key = found[9] or nil,
-    parent = found[10] or nil,
-    group = found[11] or nil,
   }
+  -- Most jobs have none of these, and a place in a table costs as much for nil.
+  if found[5] then job.tenant = found[5] end
+  if found[6] then job.dedup_id = found[6] end
+  if found[7] then job.doomed = found[7] end
+  if found[8] then job.cancelling = found[8] end
+  if found[9] then job.parent_key = found[9] end
+  if found[10] then job.parent = found[10] end
+  if found[11] then job.group = found[11] end
+  return job
 end
 
 -- Ids that the store gives are whole numbers, those of ticks are the scheduler's: producers choose no such.
@@ -52,13 +54,13 @@ end
 local function remember_id(queue, id, now)
   local added = tonumber(redis.call("HGET", queue.base .. id, FIELD.added) or nil) or now
   if added + ID_MEMORY_MS <= now then return end
-  redis.call("ZADD", queue.remembered_ids, added + ID_MEMORY_MS, id)
+  redis.call("ZADD", queue.own .. KEY.remembered_ids, added + ID_MEMORY_MS, id)
 end
 
 -- What durable steps left: the journal, the mailbox, and that there are any.
 local function delete_steps(queue, id)
-  redis.call("ZREM", queue.with_steps, id)
-  redis.call("DEL", queue.journal .. id, queue.mailbox .. id)
+  redis.call("ZREM", queue.own .. KEY.with_steps, id)
+  redis.call("DEL", queue.own .. KEY.journal .. id, queue.own .. KEY.mailbox .. id)
 end
 
 local function delete_record(queue, id)

@@ -2,7 +2,7 @@
 
 -- Each job of a claim has a token of its own: the claim's, which ends in its time, and the job's place in it.
 local function lease_token(claim_token, place)
-  return claim_token .. ":" .. place
+  return string.format("%s:%d", claim_token, place)
 end
 
 -- Whether a lease still stands. One that ran out does until somebody took the job away: then it is no

@@ -6,12 +6,12 @@ local TRIM_EVERY = 100 -- events; the server drops whole nodes of about that man
 local CHUNK = 1000 -- how much of a list one command gets, for the sake of Lua's stack
 
 -- A whole number as it is stored. Redis prints numbers of Lua with 17 digits, as if they were fractions,
--- which costs as much as a small command.
+-- which costs as much as a small command; so does Lua itself where a number is joined to a text.
 local texts = {}
 local function text(number)
   local known = texts[number]
   if not known then
-    known = string.format("%.0f", number)
+    known = string.format("%d", number)
     texts[number] = known
   end
   return known
@@ -25,17 +25,11 @@ local opened = {} -- by their bases
 local relatives = {} -- queues of parents and children, which nobody named in the call
 
 -- `base` is what its BullMQ keys begin with, `own` what the others do.
+-- Each call makes this table, so it holds what most of them use; other keys are put together where they are used.
 local function open_queue(base, own)
   opened[base] = {
     base = base,
     own = own,
-    remembered_ids = own .. KEY.remembered_ids,
-    start_by = own .. KEY.start_by,
-    move = own .. KEY.move,
-    arrivals = own .. KEY.arrivals,
-    journal = own .. KEY.journal, -- before a job's id
-    mailbox = own .. KEY.mailbox, -- the same
-    with_steps = own .. KEY.with_steps,
     meta = base .. KEY.meta,
     counter = base .. KEY.counter,
     wait = base .. KEY.wait,

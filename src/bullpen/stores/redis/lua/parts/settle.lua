@@ -18,13 +18,13 @@ end
 function carry_out.completed(queue, id, job, settlement, now, queues)
   if job.doomed then
     end_as_doomed(queue, id, job, now)
-  elseif has_pending_children(queue, id) and job.cancelling then
+  elseif not settlement.may_have_children or not has_pending_children(queue, id) then
+    complete(queue, id, job, settlement, now, queues)
+  elseif job.cancelling then
     end_as_asked(queue, id, job, now)
-  elseif has_pending_children(queue, id) then
+  else
     await_children(queue, id, job.tenant, "active", now)
     return "pending-children"
-  else
-    complete(queue, id, job, settlement, now, queues)
   end
 end
 
@@ -124,6 +124,17 @@ local function read_locks(queues, settlements)
   return locks
 end
 
+-- Few batches have a parent in them, so they are asked about children as one.
+local function note_children(queues, settlements)
+  local keys, found = {}, 0
+  for i, settlement in ipairs(settlements) do
+    keys[i] = queues[settlement.queue].base .. settlement.id .. KEY.dependencies
+  end
+  in_chunks(keys, function(...) found = found + redis.call("EXISTS", ...) end)
+  if found == 0 then return end
+  for _, settlement in ipairs(settlements) do settlement.may_have_children = true end
+end
+
 local may_run_again = { retry = true, postponed = true, parked = true, ["await-children"] = true }
 
 local function settle_one(queues, settlement, lock, now)
@@ -142,6 +153,7 @@ end
 
 local function settle(queues, settlements, now)
   local outcomes, locks = {}, read_locks(queues, settlements)
+  note_children(queues, settlements)
   for i, settlement in ipairs(settlements) do outcomes[i] = settle_one(queues, settlement, locks[i], now) end
   delete_locks(queues)
   return outcomes

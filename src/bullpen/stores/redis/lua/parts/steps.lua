@@ -4,7 +4,7 @@
 
 -- By this the sweep finds what is left of jobs that BullMQ removed.
 local function note_steps(queue, id, now)
-  redis.call("ZADD", queue.with_steps, "NX", now, id)
+  redis.call("ZADD", queue.own .. KEY.with_steps, "NX", now, id)
 end
 
 -- Whether a job is active in this very activation.
@@ -15,7 +15,7 @@ local function is_running(queue, id, epoch)
 end
 
 local function done_at(queue, id, place)
-  local found = redis.call("HMGET", queue.journal .. id, place, place .. KEY.value)
+  local found = redis.call("HMGET", queue.own .. KEY.journal .. id, place, place .. KEY.value)
   local head = found[1] and string.match(found[1], "^done (.*)$")
   return head and { head, found[2] or false }
 end
@@ -24,7 +24,7 @@ end
 local function append(queue, id, entry, now)
   local standing = done_at(queue, id, entry.place)
   if standing then return standing end
-  local journal = queue.journal .. id
+  local journal = queue.own .. KEY.journal .. id
   redis.call("HSET", journal, entry.place, entry.state .. " " .. entry.head)
   if entry.value then
     redis.call("HSET", journal, entry.place .. KEY.value, entry.value)
@@ -40,7 +40,7 @@ end
 -- The oldest signal of one of these names, as it lies there, and its payload.
 local function find_signal(queue, id, names)
   if #names == 0 then return nil end
-  for _, packed in ipairs(redis.call("LRANGE", queue.mailbox .. id, 0, -1)) do
+  for _, packed in ipairs(redis.call("LRANGE", queue.own .. KEY.mailbox .. id, 0, -1)) do
     local signal = cmsgpack.unpack(packed)
     for _, name in ipairs(names) do
       if signal[1] == name then return packed, signal[2] end
