@@ -60,10 +60,14 @@ def _queue_number(path: Path, queue: str | None) -> int:
     return int(row[0])
 
 
+def _claim(number: int, slots: int) -> dict[str, int | str]:
+    return {"queue": number, "slots": slots, "now_ms": 0, "worker": "nobody"}
+
+
 def _plan(path: Path, number: int, slots: int) -> tuple[str, ...]:
     db = _connect(path)
     try:
-        return tuple(str(row[3]) for row in db.execute(f"EXPLAIN QUERY PLAN {NEXT_IN_LINE}", (number, slots)))
+        return tuple(str(row[3]) for row in db.execute(f"EXPLAIN QUERY PLAN {NEXT_IN_LINE}", _claim(number, slots)))
     finally:
         db.close()
 
@@ -79,7 +83,7 @@ def _vm_steps(path: Path, number: int, slots: int) -> int:
     db = _connect(path)
     try:
         db.set_progress_handler(step, 1)
-        db.execute(NEXT_IN_LINE, (number, slots)).fetchall()
+        db.execute(NEXT_IN_LINE, _claim(number, slots)).fetchall()
     finally:
         db.close()
     return steps
@@ -91,7 +95,7 @@ def _bytes_read(path: Path, number: int, slots: int) -> int | None:
     db = _connect(path)
     try:
         before, start = _read_so_far(), _read_so_far()
-        db.execute(NEXT_IN_LINE, (number, slots)).fetchall()
+        db.execute(NEXT_IN_LINE, _claim(number, slots)).fetchall()
         end = _read_so_far()
     finally:
         db.close()

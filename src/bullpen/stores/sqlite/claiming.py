@@ -10,7 +10,7 @@ from bullpen.job.state import State
 from bullpen.stores.base import Claimed
 from bullpen.stores.sqlite.grouping import next_wake_ms, stand_touched
 from bullpen.stores.sqlite.limiting import Limits, count_starts, read_limits
-from bullpen.stores.sqlite.rows import COLUMNS, record_from, run_at_ms
+from bullpen.stores.sqlite.rows import SELECT_TO_CLAIM, record_from, run_at_ms
 from bullpen.stores.sqlite.schema import ACTIVE, DELAYED, READY
 from bullpen.stores.sqlite.settling import expire
 from bullpen.stores.sqlite.tokens import ClaimToken, lease_token
@@ -18,9 +18,8 @@ from bullpen.stores.sqlite.transaction import Row, Transaction, as_list, counter
 from bullpen.stores.sqlite.turning import take_turns
 
 NEXT_IN_LINE = (
-    f"SELECT {COLUMNS}, job.start_by_ms FROM job JOIN body ON body.key = job.key"
-    f" WHERE job.queue = ? AND job.state = {READY} AND job.group_name IS NULL"
-    " ORDER BY job.priority, job.position LIMIT ?"
+    f"{SELECT_TO_CLAIM} WHERE job.queue = :queue AND job.state = {READY} AND job.group_name IS NULL"
+    " ORDER BY job.priority, job.position LIMIT :slots"
 )
 _PROMOTE_AT_ONCE = 1_000
 """A wave of due jobs is taken in portions, so that no claim waits for all of it."""
@@ -72,7 +71,7 @@ def _take_within_limits(
     look_again_ms = None
     # Looked up only now: what expired may have put its parent into a group.
     if len(taken) < room and tx.counters(queue, "grouped") != [0]:
-        taken += _activate(tx, queue, take_turns(tx, queue, name, room - len(taken)), claimant)
+        taken += _activate(tx, queue, take_turns(tx, queue, name, room - len(taken), claimant.worker), claimant)
         stand_touched(tx)
         look_again_ms = next_wake_ms(tx, queue)
     count_starts(tx, queue, limits, len(taken))
@@ -121,7 +120,8 @@ def _take(tx: Transaction, queue: int, name: str, slots: int, claimant: Claimant
     taken: list[ClaimedJob] = []
     expired = 0
     while len(taken) < slots and expired < _EXPIRED_AT_ONCE:
-        rows = tx.db.execute(NEXT_IN_LINE, (queue, slots - len(taken))).fetchall()
+        values = {"now_ms": tx.now_ms, "worker": claimant.worker, "queue": queue, "slots": slots - len(taken)}
+        rows = tx.db.execute(NEXT_IN_LINE, values).fetchall()
         if not rows:
             break
         late = next((n for n, row in enumerate(rows) if row[-1] is not None and row[-1] < tx.now_ms), len(rows))
@@ -146,11 +146,9 @@ def _activate(tx: Transaction, queue: int, jobs: Mapping[int, JobRecord], claima
     claimed = []
     for key, job in jobs.items():
         tx.count(queue, counter_of(READY, job.priority), -1)
-        tx.count_grouped(queue, job.spec.group, READY, -1)
-        tx.count_grouped(queue, job.spec.group, ACTIVE, 1)
+        if (group := job.spec.group) is not None:
+            tx.count_grouped(queue, group, READY, -1)
+            tx.count_grouped(queue, group, ACTIVE, 1)
         tx.tell(queue, Event(EventKind.ACTIVE, job.id, now_ms, job.tenant, prev=State.WAITING))
-        active = msgspec.structs.replace(
-            job, state=State.ACTIVE, epoch=job.epoch + 1, started_ms=now_ms, worker=claimant.worker, note=None
-        )
-        claimed.append(ClaimedJob(Lease(job.ref, lease_token(key, token), active.epoch), active))
+        claimed.append(ClaimedJob(Lease(job.ref, lease_token(key, token), job.epoch), job))
     return claimed
