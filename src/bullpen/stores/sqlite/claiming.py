@@ -25,6 +25,8 @@ _PROMOTE_AT_ONCE = 1_000
 """A wave of due jobs is taken in portions, so that no claim waits for all of it."""
 _EXPIRED_AT_ONCE = 1_000
 _UNLIMITED = Limits()
+# Looked up once, not for each job: see completing.py.
+_TOLD, _PREV = EventKind.ACTIVE, State.WAITING
 
 
 class Claimant(msgspec.Struct, frozen=True):
@@ -94,7 +96,7 @@ def promote_due(tx: Transaction, queue: int) -> int:
 def make_runnable(tx: Transaction, queue: int, rows: list[Row], *, prev: State) -> None:
     """Move jobs (key, own id, tenant, priority, group) from `delayed` to the end of their lines."""
     place = tx.take_numbers(len(rows))
-    tx.execute_rows(
+    tx.update_rows(
         f"UPDATE job SET state = {READY}, position = fresh.column2, entered_ms = fresh.column3, due_ms = NULL,"
         " note = NULL, parked = NULL FROM (VALUES",
         ") AS fresh WHERE job.key = fresh.column1",
@@ -143,12 +145,15 @@ def _activate(tx: Transaction, queue: int, jobs: Mapping[int, JobRecord], claima
         (token, claimant.worker, now_ms + claimant.lease_ms, now_ms, as_list(jobs)),
     )
     tx.count(queue, counter_of(ACTIVE, 0), len(jobs))
+    prioritized = sum(1 for job in jobs.values() if job.priority)
+    tx.count(queue, counter_of(READY, 1), -prioritized)
+    tx.count(queue, counter_of(READY, 0), prioritized - len(jobs))
     claimed = []
     for key, job in jobs.items():
-        tx.count(queue, counter_of(READY, job.priority), -1)
-        if (group := job.spec.group) is not None:
-            tx.count_grouped(queue, group, READY, -1)
-            tx.count_grouped(queue, group, ACTIVE, 1)
-        tx.tell(queue, Event(EventKind.ACTIVE, job.id, now_ms, job.tenant, prev=State.WAITING))
-        claimed.append(ClaimedJob(Lease(job.ref, lease_token(key, token), job.epoch), job))
+        ref, spec = job.ref, job.spec
+        if spec.group is not None:
+            tx.count_grouped(queue, spec.group, READY, -1)
+            tx.count_grouped(queue, spec.group, ACTIVE, 1)
+        tx.tell(queue, Event(_TOLD, ref.id, now_ms, spec.tenant, prev=_PREV))
+        claimed.append(ClaimedJob(Lease(ref, lease_token(key, token), job.epoch), job))
     return claimed
