@@ -31,25 +31,38 @@ _TOLD = {
     WAITING_CHILDREN: EventKind.WAITING_CHILDREN,
 }
 
+# Looked up once, not for each job: see completing.py.
+_NEW, _ADDED = EventKind.ADDED, AddOutcome.ADDED
+
 _encode = msgspec.json.Encoder().encode
 decode_new_job = msgspec.json.Decoder(NewJob).decode
 
 
 def add(tx: Transaction, jobs: Sequence[NewJob]) -> list[Added]:
-    if any(job.children for job in jobs):
-        return _add_trees(tx, flatten(jobs), None)
-    batch = _Batch(tx, len(jobs))
-    answers = [batch.add(job) for job in jobs]
-    batch.write()
-    return answers
+    return _add_trees(tx, flatten(jobs), None) if _has_trees(jobs) else _add_plain(tx, jobs)
 
 
 def add_checked(tx: Transaction, jobs: Sequence[NewJob]) -> list[Added]:
     """The same; before anything is written WrongState for a child that is another's, GroupFull if that has no room."""
-    if any(job.children for job in jobs):
-        check_free(tx, flatten(jobs), None)
-    check_sizes(tx, jobs)
-    return add(tx, jobs)
+    if _has_trees(jobs):
+        nodes = flatten(jobs)
+        check_free(tx, nodes, None)
+        check_sizes(tx, jobs)
+        return _add_trees(tx, nodes, None)
+    if any(job.spec.group is not None for job in jobs):
+        check_sizes(tx, jobs)
+    return _add_plain(tx, jobs)
+
+
+def _has_trees(jobs: Sequence[NewJob]) -> bool:
+    return any(job.children for job in jobs)
+
+
+def _add_plain(tx: Transaction, jobs: Sequence[NewJob]) -> list[Added]:
+    batch = _Batch(tx, len(jobs))
+    answers = [batch.add(job) for job in jobs]
+    batch.write()
+    return answers
 
 
 def add_children(tx: Transaction, lease: Lease, jobs: Sequence[NewJob]) -> list[Added]:
@@ -116,7 +129,7 @@ class _Batch:
         if job.spec.dedup is not None:
             self.write()
             return self._add_deduplicated(queue, key, job, job.spec.dedup)
-        return self._place(queue, key, job, AddOutcome.ADDED)
+        return self._place(queue, key, job, _ADDED)
 
     def write(self) -> None:
         if self._jobs:
@@ -127,17 +140,18 @@ class _Batch:
 
     def _known(self, queue: int, own_id: str, job: NewJob) -> Added | None:
         self.write()
-        if not is_taken(self._tx, queue, own_id):
+        tx = self._tx
+        if not is_taken(tx, queue, own_id):
             return None
-        self._tell(queue, own_id, EventKind.DUPLICATED, job)
+        tx.tell(queue, Event(EventKind.DUPLICATED, own_id, tx.now_ms, job.spec.tenant, name=job.name))
         return Added(own_id, AddOutcome.DUPLICATE)
 
     def _place(self, queue: int, key: int, job: NewJob, outcome: AddOutcome) -> Added:
-        tx, spec = self._tx, job.spec
+        tx, spec, now_ms = self._tx, job.spec, self._tx.now_ms
         job_id = job.id or str(key)
         delayed = spec.delay_ms > 0 and not job.children
         state = WAITING_CHILDREN if job.children else DELAYED if delayed else READY
-        due_ms = tx.now_ms + spec.delay_ms if delayed else None
+        due_ms = now_ms + spec.delay_ms if delayed else None
         self._jobs.append(
             (
                 key,
@@ -146,8 +160,8 @@ class _Batch:
                 state,
                 spec.priority,
                 -key if spec.lifo and not delayed else key,
-                tx.now_ms,
-                tx.now_ms,
+                now_ms,
+                now_ms,
                 due_ms,
                 spec.start_by_ms,
                 spec.tenant,
@@ -158,14 +172,12 @@ class _Batch:
         )
         self._bodies.append((key, job.name, job.data, _encode(spec)))
         tx.count(queue, counter_of(state, spec.priority), 1)
-        tx.count_grouped(queue, spec.group, state, 1)
+        if spec.group is not None:
+            tx.count_grouped(queue, spec.group, state, 1)
         tx.now_runnable(queue)
-        self._tell(queue, job_id, EventKind.ADDED, job)
-        tx.tell(queue, Event(_TOLD[state], job_id, tx.now_ms, spec.tenant, run_at_ms=due_ms))
+        tx.tell(queue, Event(_NEW, job_id, now_ms, spec.tenant, name=job.name))
+        tx.tell(queue, Event(_TOLD[state], job_id, now_ms, spec.tenant, run_at_ms=due_ms))
         return Added(job_id, outcome)
-
-    def _tell(self, queue: int, job_id: str, kind: EventKind, job: NewJob) -> None:
-        self._tx.tell(queue, Event(kind, job_id, self._tx.now_ms, job.spec.tenant, name=job.name))
 
     # ── deduplication ────────────────────────────────────────────────────────────────────
 

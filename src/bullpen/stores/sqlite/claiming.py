@@ -10,7 +10,7 @@ from bullpen.job.state import State
 from bullpen.stores.base import Claimed
 from bullpen.stores.sqlite.grouping import next_wake_ms, stand_touched
 from bullpen.stores.sqlite.limiting import Limits, count_starts, read_limits
-from bullpen.stores.sqlite.rows import COLUMNS, record_from, run_at_ms
+from bullpen.stores.sqlite.rows import SELECT_TO_CLAIM, record_from, run_at_ms
 from bullpen.stores.sqlite.schema import ACTIVE, DELAYED, READY
 from bullpen.stores.sqlite.settling import expire
 from bullpen.stores.sqlite.tokens import ClaimToken, lease_token
@@ -18,14 +18,15 @@ from bullpen.stores.sqlite.transaction import Row, Transaction, as_list, counter
 from bullpen.stores.sqlite.turning import take_turns
 
 NEXT_IN_LINE = (
-    f"SELECT {COLUMNS}, job.start_by_ms FROM job JOIN body ON body.key = job.key"
-    f" WHERE job.queue = ? AND job.state = {READY} AND job.group_name IS NULL"
-    " ORDER BY job.priority, job.position LIMIT ?"
+    f"{SELECT_TO_CLAIM} WHERE job.queue = :queue AND job.state = {READY} AND job.group_name IS NULL"
+    " ORDER BY job.priority, job.position LIMIT :slots"
 )
 _PROMOTE_AT_ONCE = 1_000
 """A wave of due jobs is taken in portions, so that no claim waits for all of it."""
 _EXPIRED_AT_ONCE = 1_000
 _UNLIMITED = Limits()
+# Looked up once, not for each job: see completing.py.
+_TOLD, _PREV = EventKind.ACTIVE, State.WAITING
 
 
 class Claimant(msgspec.Struct, frozen=True):
@@ -72,7 +73,7 @@ def _take_within_limits(
     look_again_ms = None
     # Looked up only now: what expired may have put its parent into a group.
     if len(taken) < room and tx.counters(queue, "grouped") != [0]:
-        taken += _activate(tx, queue, take_turns(tx, queue, name, room - len(taken)), claimant)
+        taken += _activate(tx, queue, take_turns(tx, queue, name, room - len(taken), claimant.worker), claimant)
         stand_touched(tx)
         look_again_ms = next_wake_ms(tx, queue)
     count_starts(tx, queue, limits, len(taken))
@@ -95,7 +96,7 @@ def promote_due(tx: Transaction, queue: int) -> int:
 def make_runnable(tx: Transaction, queue: int, rows: list[Row], *, prev: State) -> None:
     """Move jobs (key, own id, tenant, priority, group) from `delayed` to the end of their lines."""
     place = tx.take_numbers(len(rows))
-    tx.execute_rows(
+    tx.update_rows(
         f"UPDATE job SET state = {READY}, position = fresh.column2, entered_ms = fresh.column3, due_ms = NULL,"
         " note = NULL, parked = NULL FROM (VALUES",
         ") AS fresh WHERE job.key = fresh.column1",
@@ -121,7 +122,8 @@ def _take(tx: Transaction, queue: int, name: str, slots: int, claimant: Claimant
     taken: list[ClaimedJob] = []
     expired = 0
     while len(taken) < slots and expired < _EXPIRED_AT_ONCE:
-        rows = tx.db.execute(NEXT_IN_LINE, (queue, slots - len(taken))).fetchall()
+        values = {"now_ms": tx.now_ms, "worker": claimant.worker, "queue": queue, "slots": slots - len(taken)}
+        rows = tx.db.execute(NEXT_IN_LINE, values).fetchall()
         if not rows:
             break
         late = next((n for n, row in enumerate(rows) if row[-1] is not None and row[-1] < tx.now_ms), len(rows))
@@ -143,14 +145,15 @@ def _activate(tx: Transaction, queue: int, jobs: Mapping[int, JobRecord], claima
         (token, claimant.worker, now_ms + claimant.lease_ms, now_ms, as_list(jobs)),
     )
     tx.count(queue, counter_of(ACTIVE, 0), len(jobs))
+    prioritized = sum(1 for job in jobs.values() if job.priority)
+    tx.count(queue, counter_of(READY, 1), -prioritized)
+    tx.count(queue, counter_of(READY, 0), prioritized - len(jobs))
     claimed = []
     for key, job in jobs.items():
-        tx.count(queue, counter_of(READY, job.priority), -1)
-        tx.count_grouped(queue, job.spec.group, READY, -1)
-        tx.count_grouped(queue, job.spec.group, ACTIVE, 1)
-        tx.tell(queue, Event(EventKind.ACTIVE, job.id, now_ms, job.tenant, prev=State.WAITING))
-        active = msgspec.structs.replace(
-            job, state=State.ACTIVE, epoch=job.epoch + 1, started_ms=now_ms, worker=claimant.worker, note=None
-        )
-        claimed.append(ClaimedJob(Lease(job.ref, lease_token(key, token), active.epoch), active))
+        ref, spec = job.ref, job.spec
+        if spec.group is not None:
+            tx.count_grouped(queue, spec.group, READY, -1)
+            tx.count_grouped(queue, spec.group, ACTIVE, 1)
+        tx.tell(queue, Event(_TOLD, ref.id, now_ms, spec.tenant, prev=_PREV))
+        claimed.append(ClaimedJob(Lease(ref, lease_token(key, token), job.epoch), job))
     return claimed

@@ -9,6 +9,7 @@ from bullpen.stores.sqlite.claiming import Claimant, claim
 from bullpen.stores.sqlite.completing import settle
 from bullpen.stores.sqlite.transaction import Transaction
 
+_SETTLED = SettleOutcome.SETTLED  # looked up once, not for each job: see completing.py
 _UNFINISHED = ("waiting", "prioritized", "delayed", "active", "waiting_children")
 
 
@@ -32,7 +33,7 @@ def _tell_if_drained(
     """Say so when the last job of a queue was settled and nothing more is to run."""
     busy = {job.lease.ref.queue for job in claimed.jobs}
     done = zip(settlements, outcomes, strict=True)
-    settled = {settlement.lease.ref.queue for settlement, outcome in done if outcome == SettleOutcome.SETTLED}
+    settled = {settlement.lease.ref.queue for settlement, outcome in done if outcome == _SETTLED}
     for name in settled - busy:
         queue = tx.queue_number_if_known(name)
         if queue and not any(tx.counters(queue, *_UNFINISHED)):

@@ -22,7 +22,7 @@ from typing import TypeVar
 from bullpen.clock import Clock
 from bullpen.errors import StoreUnavailable
 from bullpen.stores.sqlite.connection import Sync, connect_reader, prepare, translate
-from bullpen.stores.sqlite.presence import DeadProcess, Presence, find_dead, wake_others
+from bullpen.stores.sqlite.presence import DeadProcess, Neighbours, Presence, find_dead
 from bullpen.stores.sqlite.schema import check_version
 from bullpen.stores.sqlite.tokens import ClaimToken
 from bullpen.stores.sqlite.transaction import News
@@ -119,6 +119,7 @@ class SharedFile:
         except OSError as error:
             db.close()
             raise translate(error, path) from error
+        self._neighbours = Neighbours(self.presence.folder, self.presence.instance)
         self.writer = Writer(path, db, clock, self._on_commit)
         self._claims = 0
         self._waiters: set[Waiter] = set()
@@ -179,7 +180,7 @@ class SharedFile:
         for waiter in tuple(self._waiters):
             if waiter.concerns(news):
                 waiter.wake()
-        wake_others(self.presence.folder, self.presence.instance)
+        self._neighbours.wake()
 
     def _watch_pipe(self) -> None:
         """Wake everyone when another process has news; while nobody waits, let the pipe fill."""

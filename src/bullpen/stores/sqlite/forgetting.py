@@ -1,6 +1,7 @@
 """Removing jobs: retention by count and age, and all other ways in which a record goes."""
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 import msgspec
 
@@ -14,7 +15,8 @@ from bullpen.stores.sqlite.transaction import Row, Transaction, as_list, counter
 _AT_ONCE = 1_000
 """Retention removes at most that many in one commit, so that no commit takes long."""
 
-_decode_keep = msgspec.json.Decoder(tuple[Keep, Keep]).decode
+# Most jobs of a queue have the same retention, so each distinct one is read once.
+_decode_keep = lru_cache(maxsize=1024)(msgspec.json.Decoder(tuple[Keep, Keep]).decode)
 
 
 def keep_of(stored: bytes | None, state: int) -> Keep:

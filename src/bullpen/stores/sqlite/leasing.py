@@ -14,7 +14,7 @@ from bullpen.stores.sqlite.transaction import Transaction
 
 def renew(tx: Transaction, leases: Sequence[Lease], lease_ms: int) -> list[Renewal]:
     until_ms = tx.now_ms + lease_ms
-    rows = tx.execute_rows(
+    rows = tx.update_rows(
         "UPDATE job SET lease_until_ms = held.column3 FROM (VALUES",
         f") AS held WHERE job.key = held.column1 AND job.token = held.column2 AND job.state = {ACTIVE}"
         " RETURNING job.key, job.token, job.cancelling",

@@ -15,11 +15,14 @@ import fcntl
 import mmap
 import os
 import struct
+import time
 from pathlib import Path
 
 import msgspec
 
 _NUMBER = struct.Struct("<q")
+_COARSE_NS = 2_000_000_000
+"""The coarsest time that a file system keeps."""
 
 
 class Presence:
@@ -65,25 +68,43 @@ class Presence:
         os.close(self._fd)
 
 
-def wake_others(folder: Path, own: str) -> None:
-    """Drop a byte into the pipe of every other process; a full pipe is awake already."""
-    try:
-        entries = list(os.scandir(folder))
-    except OSError:
-        return  # no folder, or no file handle left: sleepers look for themselves when their time is over
-    for entry in entries:
-        if not entry.name.endswith(".wake") or entry.name.startswith(own):
-            continue
+class Neighbours:
+    """The pipes of the other processes on this file; listed again when the folder has changed."""
+
+    def __init__(self, folder: Path, own: str) -> None:
+        self._folder = folder
+        self._own = own
+        self._listed_ns = 0
+        """The folder's time when its list was made; 0 if the list cannot be trusted."""
+        self._pipes: list[str] = []
+
+    def wake(self) -> None:
+        """Drop a byte into the pipe of every other process; a full pipe is awake already."""
         try:
-            pipe = os.open(entry.path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            self._look()
         except OSError:
-            continue  # its owner is gone; whoever rescues its jobs removes the pipe
-        try:
-            os.write(pipe, b"!")
-        except OSError:
-            pass  # full: the owner has not yet read earlier wake-ups, and will look
-        finally:
-            os.close(pipe)
+            return  # no folder, or no file handle left: sleepers look for themselves when their time is over
+        for path in self._pipes:
+            try:
+                pipe = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            except OSError:
+                continue  # its owner is gone; whoever rescues its jobs removes the pipe
+            try:
+                os.write(pipe, b"!")
+            except OSError:
+                pass  # full: the owner has not yet read earlier wake-ups, and will look
+            finally:
+                os.close(pipe)
+
+    def _look(self) -> None:
+        changed_ns = self._folder.stat().st_mtime_ns
+        if changed_ns == self._listed_ns:
+            return
+        entries = os.scandir(self._folder)
+        self._pipes = [e.path for e in entries if e.name.endswith(".wake") and not e.name.startswith(self._own)]
+        # File systems keep coarse time: right after a change, another one may bear the same.
+        is_over = time.time_ns() - changed_ns > _COARSE_NS
+        self._listed_ns = changed_ns if is_over else 0
 
 
 class DeadProcess(msgspec.Struct, frozen=True):

@@ -17,6 +17,13 @@ COLUMNS = (
     " job.failure, job.stacks, job.parked, job.doomed, job.parent_ref, body.name, body.data, body.spec"
 )
 SELECT = f"SELECT {COLUMNS} FROM job JOIN body ON body.key = job.key"
+# A job that waits, read as it will be once it is claimed, so that its record is made once.
+SELECT_TO_CLAIM = (
+    f"SELECT job.key, job.own_id, {ACTIVE}, job.priority, job.added_ms, job.due_ms, :now_ms, job.finished_ms,"
+    " :worker, job.epoch + 1, job.attempts_made, job.crashes, job.cancelling, NULL, job.progress, job.result,"
+    " job.failure, job.stacks, job.parked, job.doomed, job.parent_ref, body.name, body.data, body.spec,"
+    " job.start_by_ms FROM job JOIN body ON body.key = job.key"
+)
 
 STATE_NUMBER: dict[State, int] = {
     State.WAITING: READY,

@@ -197,6 +197,12 @@ class Transaction:
             found += self.db.execute(sql, [value for row in part for value in row]).fetchall()
         return found
 
+    def update_rows(self, head: str, tail: str, rows: Sequence[Row]) -> list[Row]:
+        """The same for an update of rows whose key comes first: rows without one find nothing, and fill up the step."""
+        height = min(_ROWS_AT_ONCE, 1 << (len(rows) - 1).bit_length())
+        missing = -len(rows) % height
+        return self.execute_rows(head, tail, [*rows, *[(None,) * len(rows[0])] * missing] if missing else rows)
+
     # ── the end ──────────────────────────────────────────────────────────────────────────
 
     def flush(self) -> None:

@@ -5,20 +5,19 @@ from collections import Counter
 from bullpen.job.record import JobRecord
 from bullpen.scheduling.turns import Contender, plan_turns
 from bullpen.stores.sqlite.grouping import SELECT_GROUP, Group, Ring, read_ring, stand, wake_due, write_ring
-from bullpen.stores.sqlite.rows import COLUMNS, record_from
+from bullpen.stores.sqlite.rows import SELECT_TO_CLAIM, record_from
 from bullpen.stores.sqlite.schema import READY
 from bullpen.stores.sqlite.settling import expire
 from bullpen.stores.sqlite.transaction import Row, Transaction
 
 NEXT_IN_GROUP = (
-    f"SELECT {COLUMNS}, job.start_by_ms FROM job JOIN body ON body.key = job.key"
-    f" WHERE job.queue = ? AND job.state = {READY} AND job.group_name = ?"
-    " ORDER BY job.priority, job.position LIMIT ?"
+    f"{SELECT_TO_CLAIM} WHERE job.queue = :queue AND job.state = {READY} AND job.group_name = :group"
+    " ORDER BY job.priority, job.position LIMIT :slots"
 )
 _EXPIRED_AT_ONCE = 1_000
 
 
-def take_turns(tx: Transaction, queue: int, name: str, slots: int) -> dict[int, JobRecord]:
+def take_turns(tx: Transaction, queue: int, name: str, slots: int, worker: str) -> dict[int, JobRecord]:
     """The jobs whose turn it is, by key, in the order of the turns; their groups have moved on."""
     expired = 0
     while True:
@@ -28,7 +27,7 @@ def take_turns(tx: Transaction, queue: int, name: str, slots: int) -> dict[int, 
         contenders = [_contender(tx, group, ring) for group in groups.values()]
         plan = plan_turns(contenders, slots, ring.present)
         turns = Counter(plan.turns)
-        rows = {group: _next_of(tx, queue, group, count) for group, count in turns.items()}
+        rows = {group: _next_of(tx, queue, group, count, worker) for group, count in turns.items()}
         late = [row[0] for found in rows.values() for row in found if row[-1] is not None and row[-1] < tx.now_ms]
         if not late or expired >= _EXPIRED_AT_ONCE:
             break
@@ -59,8 +58,9 @@ def _contender(tx: Transaction, group: Group, ring: Ring) -> Contender:
     return Contender(group.name.encode(), group.virtual_time, limits.weight or 1, budget)
 
 
-def _next_of(tx: Transaction, queue: int, group: bytes, count: int) -> list[Row]:
-    return tx.db.execute(NEXT_IN_GROUP, (queue, group.decode(), count)).fetchall()
+def _next_of(tx: Transaction, queue: int, group: bytes, count: int, worker: str) -> list[Row]:
+    values = {"now_ms": tx.now_ms, "worker": worker, "queue": queue, "group": group.decode(), "slots": count}
+    return tx.db.execute(NEXT_IN_GROUP, values).fetchall()
 
 
 def _move_on(
