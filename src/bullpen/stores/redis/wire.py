@@ -130,6 +130,7 @@ class Wires:
         self._rested: list[Wire] = []
         """Those on which nobody waits at present."""
         self._waiting: set[Wire] = set()
+        self._is_closed = False
 
     async def call(self, words: Sequence[Words]) -> Any:
         """Run a command that is answered at once."""
@@ -153,6 +154,7 @@ class Wires:
         return answer
 
     async def close(self) -> None:
+        self._is_closed = True
         wires = [*self._shared, *self._rested, *self._waiting]
         self._shared.clear()
         self._rested.clear()
@@ -191,6 +193,9 @@ class Wires:
             except BaseException:
                 await wire.close()
                 raise
+        if self._is_closed:  # meanwhile: nobody else would end this one
+            await wire.close()
+            raise redis.exceptions.ConnectionError(_LOST)
         return wire
 
     def _make(self) -> Wire:
