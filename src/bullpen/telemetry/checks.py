@@ -1,5 +1,6 @@
 """Is all well? Four checks, each healthy, degraded or unhealthy; the worst of them is the answer."""
 
+import contextlib
 import dataclasses
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
@@ -8,7 +9,7 @@ from typing import Any
 import msgspec
 
 from bullpen.clock import SYSTEM_CLOCK, Clock
-from bullpen.errors import BadOption, BullpenError
+from bullpen.errors import BadOption, BullpenError, QueueMissing
 from bullpen.job.options import Duration, to_ms
 from bullpen.stores.base import Counts, Store, WorkerInfo, WorkerState
 
@@ -90,9 +91,10 @@ async def look_at(store: Store, clock: Clock = SYSTEM_CLOCK) -> Look:
         took_ms = clock.mono_ms() - begun
         queues = {}
         for name in await store.queues():
-            since_ms = await store.oldest_waiting_ms(name)
-            oldest_ms = None if since_ms is None else max(0, clock.now_ms() - since_ms)
-            queues[name] = QueueLook(await store.counts(name), oldest_ms)
+            with contextlib.suppress(QueueMissing):  # obliterated meanwhile
+                since_ms = await store.oldest_waiting_ms(name)
+                oldest_ms = None if since_ms is None else max(0, clock.now_ms() - since_ms)
+                queues[name] = QueueLook(await store.counts(name), oldest_ms)
     except BullpenError as error:
         return Look(error=f"{type(error).__name__}: {error}")
     return Look(queues, workers, took_ms)

@@ -5,7 +5,7 @@ import contextlib
 from collections.abc import AsyncIterator
 
 from bullpen.clock import SYSTEM_CLOCK, Clock
-from bullpen.errors import BullpenError
+from bullpen.errors import BullpenError, QueueMissing
 from bullpen.job.options import to_ms
 from bullpen.observing import Observer, Serving
 from bullpen.stores.base import Store, WorkerState
@@ -147,6 +147,8 @@ class _Pages:
                 await self._store.counts(next(iter(self._worker.info().queues)))
         except TimeoutError:
             return Check(Status.UNHEALTHY, {"error": f"no answer within {_STORE_S:g} s"})
+        except QueueMissing:
+            return Check(Status.HEALTHY)  # nothing was added yet, and it said so
         except BullpenError as error:
             return Check(Status.UNHEALTHY, {"error": f"{type(error).__name__}: {error}"})
         return Check(Status.HEALTHY)
