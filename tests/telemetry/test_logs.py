@@ -60,11 +60,12 @@ async def test_every_line_of_a_handler_has_the_ids_of_its_job(make_pen: MakePen,
 
 
 def test_an_error_is_one_line_with_its_stack() -> None:
+    text = ""
     try:
         int("no")
     except ValueError:
         record = logging.LogRecord("shop", logging.ERROR, "shop.py", 1, "it failed", (), sys.exc_info())
-    text = JsonFormatter().format(record)
+        text = JsonFormatter().format(record)
     assert "\n" not in text
     line = json.loads(text)
     assert line["error"] == "ValueError"
