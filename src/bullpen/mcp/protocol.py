@@ -11,7 +11,6 @@ not an error of the protocol.
 
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from importlib.metadata import version
 from typing import Any
 
 import msgspec
@@ -97,6 +96,8 @@ class McpServer:
                 raise Refused(_METHOD, f"no method {method!r} here")
 
     def _introduce(self, asked: object) -> dict[str, Any]:
+        from importlib.metadata import version  # slow to import, and asked for here only
+
         return {
             "protocolVersion": asked if asked in VERSIONS else VERSIONS[0],
             "capabilities": {"tools": {"listChanged": False}},

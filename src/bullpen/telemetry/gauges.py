@@ -1,7 +1,5 @@
 """What is looked up when someone asks, rather than counted as it happens."""
 
-from importlib.metadata import version
-
 from bullpen.job.state import State
 from bullpen.stores.base import WorkerInfo, WorkerState
 from bullpen.telemetry.checks import Look
@@ -51,6 +49,8 @@ class WorkerGauges:
         self.silent = registry.gauge("bullpen_worker_loop_silent_seconds", "For how long its event loop is held up.")
 
     def show(self, info: WorkerInfo, silent_ms: int) -> None:
+        from importlib.metadata import version  # slow to import, and asked for here only
+
         self.info.set(1, info.name, version("bullpen"))
         self.ready.set(info.state in (WorkerState.READY, WorkerState.PROCESSING))
         for queue, slots in info.queues.items():

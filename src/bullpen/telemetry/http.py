@@ -100,6 +100,7 @@ class HttpServer:
         try:
             if self._prepare is not None:
                 await self._prepare()
+            logger.info("health at %s", self.place)
             self._started.set()
             await self._stopping.wait()
         finally:
