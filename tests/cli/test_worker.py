@@ -1,5 +1,6 @@
 """`bullpen worker`: real processes that run the jobs of a module."""
 
+import json
 import re
 import signal
 import subprocess
@@ -8,6 +9,7 @@ import pytest
 
 from tests.cli.commands import Folder
 from tests.support.places import only_on_sqlite
+from tests.telemetry.asking import get
 
 _SHOP = """
 import os
@@ -104,6 +106,8 @@ def test_several_processes(app: Folder) -> None:
         (["shop:pen", "--concurrency", "0"], "whole number"),
         (["shop:pen", "--weight", "mail"], "'mail' is not a weight such as mail=3"),
         (["shop:pen", "--weight", "mail=2"], "weights: are for shared slots"),
+        (["shop:pen", "--health-port", "99999"], "BULLPEN_HEALTH_PORT: a port up to 65,535"),
+        (["shop:pen", "--log-format", "xml"], "invalid choice"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -112,3 +116,57 @@ def test_what_cannot_be_run_is_told_in_a_line(app: Folder, words: list[str], rea
     assert answer.code == 2
     (line,) = answer.err.splitlines()
     assert reason in line
+
+
+def _port(told: str) -> int:
+    """That of the endpoints, from the worker's log."""
+    found = re.search(r"http://127\.0\.0\.1:(\d+)", told)
+    assert found is not None, told
+    return int(found[1])
+
+
+@only_on_sqlite  # what is told is the same
+def test_a_worker_serves_its_health_and_metrics(app: Folder) -> None:
+    with app.started("worker", "shop:pen", "--health-port", 0) as worker:
+        url = f"http://127.0.0.1:{_port(_heard(worker, 'health at'))}"
+        while get(f"{url}/health/ready").status != 200:
+            pass
+        app.bullpen("enqueue", "mail", "who", "--wait", "--within", 30)
+        while 'outcome="completed"} 1' not in (text := get(f"{url}/metrics").text):
+            pass
+        assert 'bullpen_jobs_total{queue="mail",name="who",outcome="completed"} 1' in text
+        assert get(f"{url}/health/live").status == 200
+        worker.terminate()
+        assert worker.wait(30) == 0
+
+
+@only_on_sqlite  # what is told is the same
+def test_several_processes_have_one_endpoint(app: Folder) -> None:
+    """Ready while one of them is; their metrics stand side by side, those of the store once."""
+    with app.started("worker", "shop:pen", "--processes", 2, "--health-port", 0) as worker:
+        url = f"http://127.0.0.1:{_port(_heard(worker, 'health at'))}"
+        while get(f"{url}/health/ready").status != 200:
+            pass
+        app.bullpen("enqueue", "mail", "who", "--wait", "--within", 30)
+        while 'bullpen_worker_ready{process="2"} 1' not in (text := get(f"{url}/metrics").text):
+            pass
+        assert 'bullpen_worker_ready{process="1"} 1' in text
+        assert text.splitlines().count("bullpen_store_up 1") == 1
+        assert text.count("# TYPE bullpen_worker_ready gauge") == 1
+        assert get(f"{url}/health").json["checks"]["workers"]["details"]["count"] == 2
+        worker.terminate()
+        assert worker.wait(30) == 0
+
+
+@only_on_sqlite  # what is told is the same
+def test_a_log_of_json(app: Folder) -> None:
+    with app.started("worker", "shop:pen", "--log-format", "json") as worker:
+        told = _heard(worker, "serves")
+        app.bullpen("enqueue", "mail", "broken", '{"secret": "hunter2"}', "--id", "b-1", "--wait", "--within", 30)
+        told += _heard(worker, "failed for good")
+        lines = [json.loads(line) for line in told.splitlines()]
+        assert lines[-1]["logger"] == "bullpen.alerts"
+        assert (lines[-1]["queue"], lines[-1]["job_id"]) == ("mail", "b-1")
+        assert "hunter2" not in told
+        worker.terminate()
+        assert worker.wait(30) == 0

@@ -41,6 +41,7 @@ from bullpen.job.record import JobRecord, JobRef
 from bullpen.job.spec import JobSpec
 from bullpen.jobtypes.jobtype import JobTypeOptions
 from bullpen.stores.base import AddOutcome, Cancellation, ChildState, WorkerState
+from bullpen.telemetry import HealthOptions
 from bullpen.worker.reporting import StoreReporter
 from bullpen.worker.supervised import Ended
 from tests.docs.pages import REFERENCE, ROOT, rows, section
@@ -92,6 +93,7 @@ def _defaults(kind: type) -> dict[str, object]:
         Queue,
         SqliteStore,
         Supervisor,
+        HealthOptions,
     ],
     ids=lambda k: k.__name__,
 )

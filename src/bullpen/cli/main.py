@@ -20,6 +20,7 @@ from bullpen.cli import (
     job,
     jobs,
     limits,
+    mcp,
     pause,
     promote,
     queues,
@@ -58,6 +59,7 @@ VERBS: tuple[Verb, ...] = (
     top.VERB,
     doctor.VERB,
     store.VERB,
+    mcp.VERB,
     completion.VERB,
 )
 _DESCRIPTION = "Background jobs that do not get lost: add, run, watch and mend them."

@@ -16,13 +16,13 @@ from bullpen.cli.showing import Show
 from bullpen.cli.verb import OK, Verb, whole
 from bullpen.errors import BadHandler
 from bullpen.settings import STORE
+from bullpen.telemetry import setup
 from bullpen.worker.options import WorkerOptions
 from bullpen.worker.supervisor import Supervisor
 from bullpen.worker.worker import Worker
 
 APP = "BULLPEN_WORKER_APP"
 """What the processes of `bullpen worker --processes N` are to run; set by that command for them."""
-_LOG_FORMAT = "%(asctime)s %(levelname)-7s %(message)s"
 _EXAMPLES = """
   bullpen worker shop:pen                        `pen = Bullpen()` in shop.py
   bullpen worker shop.jobs:pen --queue mail --queue images
@@ -45,7 +45,9 @@ class Wanted(msgspec.Struct, frozen=True):
 
     def worker(self) -> Worker:
         options = WorkerOptions(concurrency=self.concurrency, shared=self.shared, weights=self.weights or None)
-        return find_pen(self.app).worker(self.queues, options)
+        pen = find_pen(self.app)
+        setup.equip(pen.telemetry)
+        return pen.worker(self.queues, options)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -60,21 +62,37 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--weight", action="append", default=[], type=_weight, dest="weights", metavar="Q=N",
         help="with --shared: turns in proportion instead of strict order; may be repeated",
     )  # fmt: skip
+    parser.add_argument("--health-port", type=whole(0), metavar="PORT", help="serve /health and /metrics there (off)")
+    parser.add_argument("--health-host", metavar="HOST", help="listen at this address (127.0.0.1)")
+    parser.add_argument("--log-format", choices=setup.LOG_FORMATS, help="lines of text or of JSON (text)")
 
 
 async def run(args: argparse.Namespace, show: Show) -> NoReturn:  # noqa: ARG001 - it tells by its log
-    if args.store:
-        os.environ[STORE] = args.store
+    given = {
+        STORE: args.store,
+        setup.PORT: args.health_port,
+        setup.HOST: args.health_host,
+        setup.LOG_FORMAT: args.log_format,
+    }
+    os.environ |= {name: str(value) for name, value in given.items() if value is not None}
     # The folder that the command is given in, as `python -m` has it.
     sys.path.insert(0, str(Path.cwd()))
     wanted = Wanted(args.app, args.queues, args.concurrency, args.shared, dict(args.weights))
     os.environ[APP] = msgspec.json.encode(wanted).decode()
     if args.processes > 1:
-        start_log()
-        await Supervisor("bullpen.cli.worker:make_worker", processes=args.processes).run(signals=True)
+        await _supervise(args.app, args.processes)
     else:
         await make_worker().run(signals=True)
     _leave(OK)
+
+
+async def _supervise(app: str, processes: int) -> None:
+    """Several processes, and one endpoint for all of them."""
+    with setup.sockets_of_fleet():
+        supervisor = Supervisor("bullpen.cli.worker:make_worker", processes=processes)
+        pen = find_pen(app)
+        async with setup.serving_fleet(pen.telemetry, pen.store.another(), lambda: tuple(supervisor.running)):
+            await supervisor.run(signals=True)
 
 
 def _weight(text: str) -> tuple[str, int]:
@@ -87,13 +105,8 @@ def _weight(text: str) -> tuple[str, int]:
 
 def make_worker() -> Worker:
     """The factory for each process: makes the worker that the environment asks for."""
-    start_log()
+    setup.start_log()
     return msgspec.json.decode(os.environ[APP], type=Wanted).worker()
-
-
-def start_log() -> None:
-    """To stderr, if the application has not set up its own."""
-    logging.basicConfig(level=logging.INFO, format=_LOG_FORMAT)
 
 
 def find_pen(path: str) -> Bullpen:

@@ -11,6 +11,7 @@ from bullpen.flows.shapes import with_children
 from bullpen.job.options import OptionFields
 from bullpen.job.record import JobRecord, JobRef
 from bullpen.job.spec import NewJob
+from bullpen.observing import Observers
 from bullpen.queue.job import Job
 from bullpen.queue.payload import Codec
 from bullpen.queue.queue import Queue, add_all
@@ -44,10 +45,18 @@ class FlowView(msgspec.Struct, frozen=True):
 class FlowProducer:
     """Adds trees of jobs across the queues of a store, each in one atomic step."""
 
-    def __init__(self, store: Store, *, codec: Codec | None = None, clock: Clock = SYSTEM_CLOCK) -> None:
+    def __init__(
+        self,
+        store: Store,
+        *,
+        codec: Codec | None = None,
+        clock: Clock = SYSTEM_CLOCK,
+        observers: Observers | None = None,
+    ) -> None:
         self.store = store
         self._codec = codec
         self._clock = clock
+        self._observers = observers
         self._queues: dict[str, Queue] = {}
 
     def prepare(
@@ -78,7 +87,9 @@ class FlowProducer:
 
     def _queue(self, name: str) -> Queue:
         if name not in self._queues:
-            self._queues[name] = Queue(self.store, name, codec=self._codec, clock=self._clock)
+            self._queues[name] = Queue(
+                self.store, name, codec=self._codec, clock=self._clock, observers=self._observers
+            )
         return self._queues[name]
 
     def _node(self, job: Job[Any], new: NewJob, added: Added | None) -> FlowNode:

@@ -22,6 +22,7 @@ from bullpen.job.record import Failure, FailureKind
 from bullpen.job.verdicts import Parked
 from bullpen.journal.program import Program
 from bullpen.journal.retries import StepRetry
+from bullpen.observing import StepAtWork
 
 Caller = Callable[[Callable[[], Any]], Awaitable[Any]]
 """Calls a plain function somewhere else than on the event loop."""
@@ -64,7 +65,7 @@ class Performer:
                 work.place, work.name, work.kind, attempts=attempts, started_ms=self.program.now_ms()
             )  # fmt: skip
             try:
-                value = self.program.encode(await self._call(work), f"result of step {work.name!r}")
+                value = self.program.encode(await self._call_once(work, attempts), f"result of step {work.name!r}")
             except (Postpone, JobCancelled):
                 raise  # meant for the job, not for the step
             except Exception as error:
@@ -100,6 +101,13 @@ class Performer:
             self.program.suspend(Parked(None, (), f"undo of {failed.name!r} failed as often as it may: {message}"))
             return
         raise _as_error(await self.program.record(failed)) from error
+
+    async def _call_once(self, work: Work, attempt: int) -> Any:
+        observers = self.program.terms.observers
+        if not observers:
+            return await self._call(work)
+        with observers.stepping(StepAtWork(work.name, work.kind, attempt)):
+            return await self._call(work)
 
     async def _call(self, work: Work) -> Any:
         token = _current_key.set(self.program.key_of(work.place))

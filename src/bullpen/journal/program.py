@@ -16,6 +16,7 @@ from bullpen.job.record import Failure
 from bullpen.job.verdicts import Parked
 from bullpen.journal.base import Journal
 from bullpen.journal.suspension import Suspension, merged
+from bullpen.observing import Observers
 from bullpen.queue.payload import MAX_PAYLOAD_BYTES, Codec, from_bytes, to_bytes
 
 T = TypeVar("T")
@@ -44,6 +45,7 @@ class Terms:
     limits: JournalLimits = JournalLimits()
     in_place_ms: int = 5_000
     """A step that is tried again sooner keeps its slot; for longer, the job parks."""
+    observers: Observers = dataclasses.field(default_factory=Observers)
     unfit_ms: int = 60_000
     """How long a job whose program does not fit stays parked before it is offered again."""
 

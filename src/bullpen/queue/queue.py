@@ -11,6 +11,7 @@ from bullpen.job.options import Duration, JobOptions, OptionFields, to_ms, with_
 from bullpen.job.spec import JobSpec, NewJob
 from bullpen.job.state import State
 from bullpen.job.trees import check_trees, with_ids
+from bullpen.observing import Adding, Observers
 from bullpen.queue.adder import Adder
 from bullpen.queue.buffer import Buffer
 from bullpen.queue.groups import Groups, queue_limits
@@ -37,6 +38,7 @@ class Queue:
         codec: Codec | None = None,
         buffer: Buffer | None = None,
         clock: Clock = SYSTEM_CLOCK,
+        observers: Observers | None = None,
     ) -> None:
         self.store = store
         self.producer: Store | Buffer = store if buffer is None else buffer
@@ -50,6 +52,7 @@ class Queue:
         self._usual_spec: JobSpec | None = None
         self._max_payload_bytes = max_payload_bytes
         self._clock = clock
+        self.observers = Observers() if observers is None else observers
 
     def __repr__(self) -> str:
         return f"<Queue {self.name}>"
@@ -82,8 +85,17 @@ class Queue:
             # By itself: a tree that is refused must not take others along.
             (tree,) = await add_all([(self, job)])
             return tree
-        added = await Adder.of(self.producer).add(job)
+        if self.observers:
+            added = await self._add_observed(job)
+        else:
+            added = await Adder.of(self.producer).add(job)
         return Job(self, added.id, added.outcome)
+
+    async def _add_observed(self, job: NewJob) -> Added:
+        adding = Adding([job])
+        with self.observers.adding(adding):
+            adding.added = [await Adder.of(self.producer).add(adding.jobs[0])]
+        return adding.added[0]
 
     async def add_bulk(self, jobs: Sequence[NewJob]) -> list[Job[Any]]:
         """Add many prepared jobs of this queue: all of them or none."""
@@ -197,7 +209,10 @@ async def add_all(jobs: Sequence[tuple[Queue, NewJob]]) -> list[Job[Any]]:
             raise BadOption(f"jobs[{n}]: was not prepared by a queue of the same store")
         _check_prepared(n, job)
     check_trees([job for _, job in jobs])
-    added = await add_jobs(jobs[0][0].producer, [with_ids(job) for _, job in jobs])
+    adding = Adding([with_ids(job) for _, job in jobs])
+    with jobs[0][0].observers.adding(adding):
+        adding.added = await add_jobs(jobs[0][0].producer, adding.jobs)
+    added = adding.added
     return [_handle(queue, one) for (queue, _), one in zip(jobs, added, strict=True)]
 
 

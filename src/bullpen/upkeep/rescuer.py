@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from bullpen.errors import StoreError
 from bullpen.job.record import CrashLimits, JobRef
-from bullpen.stores.base import Store
+from bullpen.stores.base import Rescued, Store
 
 logger = logging.getLogger("bullpen.upkeep")
 
@@ -19,6 +19,7 @@ async def keep_rescuing(
     *,
     every_ms: int,
     on_failed: Callable[[JobRef], Awaitable[None]],
+    on_rescued: Callable[[Rescued], None],
 ) -> None:
     """Rescue until cancelled, at times that differ between workers so that they do not come as a crowd."""
     while True:
@@ -27,6 +28,8 @@ async def keep_rescuing(
         except StoreError as error:
             logger.warning("cannot look for stalled jobs: %s", error)
         else:
+            if rescued.recovered or rescued.failed:
+                on_rescued(rescued)
             for ref in rescued.recovered:
                 logger.warning("job %s lost its worker and waits again", ref)
             for ref in rescued.failed:

@@ -95,6 +95,7 @@ class JobSteps:
         options = self._options
         return Terms(
             clock=self._clock,
+            observers=options.observers,
             describe=functools.partial(describe, policy=options.retry_policy),
             codec=options.codec,
             limits=JournalLimits(

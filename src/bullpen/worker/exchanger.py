@@ -49,6 +49,7 @@ class Exchanger:
         self._worker = worker
         self._lease_ms = options.lease_ms
         self._book = book
+        self._observers = options.observers
         self._start = start
         self._on_failed = on_failed
         self._appetite = appetite
@@ -169,6 +170,8 @@ class Exchanger:
 
     def _strike_settled(self, settlements: list[Settlement], answer: Exchanged) -> None:
         for settlement, outcome in zip(settlements, answer.settled, strict=True):
+            if self._observers:
+                self._observe(settlement, outcome)
             self._book.strike(settlement.lease.token)
             if outcome == SettleOutcome.LEASE_LOST:
                 # Its new holder answers for it; what our handler did was in vain.
@@ -178,6 +181,12 @@ class Exchanger:
                 ref = settlement.lease.ref
                 logger.warning("job %s has children that are not done: it waits for them and runs again", ref)
             self.settled += 1
+
+    def _observe(self, settlement: Settlement, outcome: SettleOutcome) -> None:
+        if outcome == SettleOutcome.LEASE_LOST:
+            self._observers.lease_lost(settlement.lease.ref)
+        elif (run := self._book.find(settlement.lease.token)) is not None:
+            self._observers.settled(run.job, settlement.verdict)
 
     def _take_in(self, wants: Wants, answer: Exchanged) -> None:
         got = dict.fromkeys(wants.queues, 0)

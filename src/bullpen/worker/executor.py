@@ -1,6 +1,7 @@
 """Running one job: from a claim to a verdict."""
 
 import asyncio
+import contextvars
 import functools
 import inspect
 import logging
@@ -11,8 +12,10 @@ from bullpen.clock import Clock
 from bullpen.errors import BullpenError, TenantRefused
 from bullpen.job.options import to_ms
 from bullpen.job.record import ClaimedJob, CrashKind, JobRecord
+from bullpen.job.spec import NewJob
 from bullpen.job.verdicts import Cancelled, Completed, Failed, Parked, Postponed, Released, Verdict
 from bullpen.journal.suspension import Suspension, found_in, merged
+from bullpen.observing import Adding, Attempt
 from bullpen.queue.payload import from_bytes, to_bytes
 from bullpen.settings import may_advance_schedules
 from bullpen.stores.base import Store
@@ -42,6 +45,7 @@ class Executor:
         self._store = store
         self._registry = registry
         self._options = options
+        self._observers = options.observers
         self._clock = clock
         self._in_place_ms = in_place_ms
         self._usual_timeout_ms = to_ms("timeout", options.timeout)
@@ -63,7 +67,7 @@ class Executor:
         except BullpenError as error:
             return verdict_on_error(error, job, self._options)
         reporter = StoreReporter(self._store, job.ref, asyncio.get_running_loop())
-        family = StoreFamily(self._store, claimed.lease, job, self._options.codec)
+        family = StoreFamily(self._store, claimed.lease, job, self._options.codec, self._observers)
         context = Context(job, data, reporter, self._steps_of(job, handler), family)
         if handler.on_progress is not None:
             reporter.on_progress = functools.partial(handler.on_progress, context)
@@ -77,8 +81,14 @@ class Executor:
 
     async def perform(self, run: Run, report: OnVerdict) -> None:
         """Run the handler to its end, and report the verdict. Never raises for what the handler does."""
-        verdict = await self._attempt(run)
+        verdict = await (self._observed(run) if self._observers else self._attempt(run))
         report(run, None if run.over else verdict)
+
+    async def _observed(self, run: Run) -> Verdict | None:
+        attempt = Attempt(run.job)
+        with self._observers.attempting(attempt):
+            attempt.verdict = await self._attempt(run)
+        return attempt.verdict
 
     async def _attempt(self, run: Run) -> Verdict | None:
         reporter = _reporter(run)
@@ -142,7 +152,10 @@ class Executor:
                 return await handler.function(run.context)
             case Mode.THREAD:
                 run.context.mark_in_thread(asyncio.get_running_loop())
-                return await self._threads.run(lambda: handler.function(run.context))
+                call = functools.partial(handler.function, run.context)
+                if self._observers:
+                    call = functools.partial(contextvars.copy_context().run, call)  # the span and ids that are set here
+                return await self._threads.run(call)
             case Mode.PROCESS:
                 return await self._processes.run(run)
             case unknown:
@@ -151,8 +164,15 @@ class Executor:
     def _completed(self, value: Any, reporter: StoreReporter) -> Completed:
         return Completed(
             to_bytes(value, what="result", codec=self._options.codec, limit=self._options.max_result_bytes),
-            tuple(reporter.follow_ups),
+            self._follow_ups(reporter),
         )
+
+    def _follow_ups(self, reporter: StoreReporter) -> tuple[NewJob, ...]:
+        if not self._observers or not reporter.follow_ups:
+            return tuple(reporter.follow_ups)
+        adding = Adding(list(reporter.follow_ups))
+        with self._observers.adding(adding):
+            return tuple(adding.jobs)
 
     def _raised(self, run: Run, error: BaseException) -> Verdict | None:
         """A handler that was told to stop and raised has stopped; otherwise it failed."""

@@ -11,6 +11,7 @@ from bullpen.job.record import JobRecord, JobRef, Lease
 from bullpen.job.spec import NewJob
 from bullpen.job.trees import natural_order, with_ids
 from bullpen.job.verdicts import AwaitChildren, Verdict
+from bullpen.observing import Adding, Observers
 from bullpen.queue.payload import Codec, from_bytes
 from bullpen.stores.base import ChildState, Store
 
@@ -51,13 +52,14 @@ class StoreFamily:
     activation adds has the same id in each, and is added once.
     """
 
-    __slots__ = ("_added", "_codec", "_job", "_lease", "_store")
+    __slots__ = ("_added", "_codec", "_job", "_lease", "_observers", "_store")
 
-    def __init__(self, store: Store, lease: Lease, job: JobRecord, codec: Codec | None) -> None:
+    def __init__(self, store: Store, lease: Lease, job: JobRecord, codec: Codec | None, observers: Observers) -> None:
         self._store = store
         self._lease = lease
         self._job = job
         self._codec = codec
+        self._observers = observers
         self._added = 0
 
     async def children(self) -> list[ChildOutcome]:
@@ -74,7 +76,10 @@ class StoreFamily:
 
     async def add(self, jobs: Sequence[NewJob]) -> list[JobRef]:
         named = [self._with_id(job) for job in jobs]
-        added = await self._store.add_children(self._lease, named, request=uuid.uuid4().hex)
+        adding = Adding(named)
+        with self._observers.adding(adding):
+            adding.added = await self._store.add_children(self._lease, adding.jobs, request=uuid.uuid4().hex)
+        added = adding.added
         return [JobRef(job.queue, one.id) for job, one in zip(named, added, strict=True)]
 
     def _with_id(self, job: NewJob) -> NewJob:

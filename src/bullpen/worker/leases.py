@@ -148,6 +148,7 @@ class LeaseKeeper:
                 self._options.limits,
                 every_ms=max(rescue_ms, 50),
                 on_failed=self._tell_failed,
+                on_rescued=self._options.observers.rescued,
             ),
         ]
 
@@ -239,6 +240,8 @@ class LeaseKeeper:
         logger.error("job %s outlasted its timeout and its handler goes on", run.job.ref)
         if isinstance(verdict, Failed):
             await self._tell_failed(run.job.ref)
+        else:
+            self._options.observers.settled(run.job, verdict)
         loop_is_blocked = self._pulse.silent_ms() > _LOOK_S * 1000
         self._charge.gave_up(run)
         if loop_is_blocked:

@@ -11,6 +11,7 @@ from bullpen.errors import BadOption
 from bullpen.job.limits import QueueLimits, Rate
 from bullpen.job.options import Duration, check_rate, to_ms
 from bullpen.job.record import CrashLimits
+from bullpen.observing import Observers
 from bullpen.queue.payload import MAX_PAYLOAD_BYTES, Codec
 from bullpen.scheduling.backoff import CustomBackoff
 
@@ -84,6 +85,8 @@ class WorkerOptions:
     """How much they may take together. One step's result is limited as a job's is."""
     codec: Codec | None = None
     """For data and results, as given to the queue."""
+    observers: Observers = dataclasses.field(default_factory=Observers)
+    """Who looks on: metrics, traces, logs. An application gives its own."""
 
     def __post_init__(self) -> None:
         for field in ("lease", "timeout", "timeout_grace", "block_warning", "unhandled_delay"):

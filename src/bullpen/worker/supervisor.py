@@ -137,6 +137,7 @@ class Supervisor:
         logger.error("worker %s ended unasked (code %s): %s", name, code, kind)
         try:
             rescued = await self._store.report_crash(name, kind, limits=self._limits)
+            self._sample.options.observers.process_died(kind, rescued)
             for ref in rescued.failed:
                 self._sample.on_failed_unrun(await self._store.job(ref))
         except BullpenError as error:

@@ -102,7 +102,8 @@ class Worker:
         with listening(self._loop, self._on_signal if signals else None):
             try:
                 await asyncio.to_thread(self._leases.start)
-                await self._work()
+                async with self.options.observers.serving(self):
+                    await self._work()
             except ExceptionGroup as group:
                 raise _first_of(group) from group
             finally:
@@ -209,7 +210,7 @@ class Worker:
         if not isinstance(run, Run):
             self._exchanger.send(claimed, run)
             if isinstance(run, Failed):
-                self.on_failed_unrun(msgspec.structs.replace(claimed.job, failure=run.failure))
+                self._tell_failed_unrun(msgspec.structs.replace(claimed.job, failure=run.failure))
             return
         self._book.enter(run)
         self._running.add(run)
@@ -233,6 +234,10 @@ class Worker:
     def _failed_on_a_trip(self, ref: JobRef) -> None:
         assert self._leases is not None
         self._leases.tell_failed(ref)
+
+    def _tell_failed_unrun(self, job: JobRecord) -> None:
+        self.options.observers.failed_unrun(job)
+        self.on_failed_unrun(job)
 
     def _recycle(self, why: str) -> None:
         if not self._told_to_stop.is_set():
@@ -278,7 +283,7 @@ class Worker:
             self.recycle(f"job {run.job.ref} does not give way")
 
     def failed_unrun(self, job: JobRecord) -> None:
-        self._call(lambda: self.on_failed_unrun(job))
+        self._call(lambda: self._tell_failed_unrun(job))
 
     def replace_process(self) -> bool:
         if not os.environ.get(SUPERVISED):

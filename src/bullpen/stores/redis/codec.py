@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from bullpen.job.spec import KEEP_ALL, Backoff, Dedup, JobSpec, Keep, NewJob, OnFailure
+from bullpen.stores.redis.tracing import decode_trace, encode_trace, other_headers
 
 FIELDS = {
     # The job's record:
@@ -98,6 +99,7 @@ OPTIONS = {
     "keep_failed": "removeOnFail",
     "keep_logs": "kl",
     "keep_stacks": "stackTraceLimit",
+    "trace": "tm",
     "own": "bullpen",
     # Of a tick:
     "repeat": "repeat",
@@ -156,6 +158,8 @@ def encode_options(job: NewJob) -> bytes:
         options[_O["dedup"]] = _encode_dedup(spec.dedup)
     given = {"id": job.id, "delay": spec.delay_ms, "priority": spec.priority, "lifo": spec.lifo}
     options |= {_O[word]: value for word, value in given.items() if value}
+    if spec.headers and (trace := encode_trace(spec.headers)):
+        options[_O["trace"]] = trace
     options[_O["own"]] = _encode_own(spec)
     return _encode(options)
 
@@ -174,7 +178,7 @@ def _encode_own(spec: JobSpec) -> dict[str, Any]:
         "workspace": spec.workspace,
         "group": spec.group,
         "tags": spec.tags or None,
-        "headers": spec.headers or None,
+        "headers": other_headers(spec.headers) or None if spec.headers else None,
         "max_delay": None if max_delay_ms == _DEFAULT.backoff.max_delay_ms else max_delay_ms,
     }
     return {_O[word]: value for word, value in own.items() if value is not None}
@@ -230,7 +234,7 @@ def decode_options(text: bytes) -> JobSpec:
         workspace=own.get(_O["workspace"]),
         group=own.get(_O["group"]) or None,
         tags=tuple(own.get(_O["tags"], ())),
-        headers=own.get(_O["headers"], {}),
+        headers=decode_trace(options.get(_O["trace"])) | own.get(_O["headers"], {}),
         dedup=_decode_dedup(options.get(_O["dedup"])),
         keep_completed=_DEFAULT.keep_completed
         if is_ours and _O["keep_completed"] not in options

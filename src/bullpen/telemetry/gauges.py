@@ -1,0 +1,60 @@
+"""What is looked up when someone asks, rather than counted as it happens."""
+
+from bullpen.job.state import State
+from bullpen.stores.base import WorkerInfo, WorkerState
+from bullpen.telemetry.checks import Look
+from bullpen.telemetry.registry import Registry
+
+
+class StoreGauges:
+    """Of the whole store: each process that shows them shows the same."""
+
+    def __init__(self, registry: Registry) -> None:
+        self.up = registry.gauge("bullpen_store_up", "Whether the store answered.")
+        self.latency = registry.gauge("bullpen_store_latency_seconds", "How long the store took to answer.")
+        self.jobs = registry.gauge("bullpen_queue_jobs", "Jobs in each state.", ("queue", "state"))
+        self.paused = registry.gauge("bullpen_queue_paused", "Whether the queue is paused.", ("queue",))
+        self.oldest = registry.gauge(
+            "bullpen_queue_oldest_waiting_seconds", "For how long the next job in line could have run.", ("queue",)
+        )
+        self.workers = registry.gauge("bullpen_workers", "Workers that are registered, by state.", ("state",))
+
+    def show(self, look: Look) -> None:
+        for gauge in (self.latency, self.jobs, self.paused, self.oldest, self.workers):
+            gauge.clear()  # no number at all is better than one of long ago
+        self.up.set(0 if look.error else 1)
+        if look.error:
+            return
+        self.latency.set(look.took_ms / 1000)
+        for name, queue in look.queues.items():
+            for state in State:
+                self.jobs.set(getattr(queue.counts, state.replace("-", "_")), name, state)
+            self.paused.set(queue.counts.paused, name)
+            self.oldest.set((queue.oldest_ms or 0) / 1000, name)
+        for standing in WorkerState:
+            self.workers.set(sum(worker.state == standing for worker in look.workers), standing)
+
+
+class WorkerGauges:
+    """Of the worker in this process."""
+
+    def __init__(self, registry: Registry) -> None:
+        self.info = registry.gauge("bullpen_worker_info", "Which worker this is.", ("worker", "version"))
+        self.ready = registry.gauge("bullpen_worker_ready", "Whether it takes jobs.")
+        self.slots = registry.gauge("bullpen_worker_slots", "Jobs that it may run at once.", ("queue",))
+        self.busy = registry.gauge("bullpen_worker_slots_busy", "Jobs that it runs.", ("queue",))
+        self.stuck = registry.gauge(
+            "bullpen_worker_jobs_stuck", "Handlers that were told to stop and go on.", ("queue",)
+        )
+        self.silent = registry.gauge("bullpen_worker_loop_silent_seconds", "For how long its event loop is held up.")
+
+    def show(self, info: WorkerInfo, silent_ms: int) -> None:
+        from importlib.metadata import version  # slow to import, and asked for here only
+
+        self.info.set(1, info.name, version("bullpen"))
+        self.ready.set(info.state in (WorkerState.READY, WorkerState.PROCESSING))
+        for queue, slots in info.queues.items():
+            self.slots.set(slots, queue)
+            self.busy.set(sum(ref.queue == queue for ref in info.running), queue)
+            self.stuck.set(sum(ref.queue == queue for ref in info.stuck), queue)
+        self.silent.set(silent_ms / 1000)

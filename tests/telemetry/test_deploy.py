@@ -1,0 +1,113 @@
+"""What is shipped for Prometheus and Grafana fits what Bullpen tells."""
+
+import importlib.util
+import json
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from bullpen.telemetry.gauges import StoreGauges, WorkerGauges
+from bullpen.telemetry.metrics import Metrics
+from bullpen.telemetry.registry import Histogram
+from tests.docs.pages import REFERENCE, ROOT, rows, section
+from tests.telemetry.test_health import Setting, setting
+
+__all__ = ["setting"]
+
+_RULES = ROOT / "deploy" / "prometheus" / "bullpen.rules.yml"
+_GRAFANA = ROOT / "deploy" / "grafana"
+_METRIC = re.compile(r"\bbullpen_[a-z_]+")
+
+
+def _all_metrics() -> Metrics:
+    metrics = Metrics(tenants=1)
+    StoreGauges(metrics.registry)
+    WorkerGauges(metrics.registry)
+    return metrics
+
+
+def _series() -> set[str]:
+    """The names that a query may use."""
+    found = set()
+    for metric in _all_metrics().metrics:
+        parts = ("_bucket", "_sum", "_count") if isinstance(metric, Histogram) else ("",)
+        found |= {metric.name + part for part in parts}
+    return found
+
+
+def _promtool(*words: str | Path, given: str | None = None) -> str:
+    program = shutil.which("promtool")
+    if program is None:
+        if "CI" in os.environ:
+            pytest.fail("promtool is missing: make servers")
+        pytest.skip("promtool is missing: make servers")
+    done = subprocess.run(
+        [program, *map(str, words)], input=given, capture_output=True, text=True, check=False, timeout=60
+    )
+    told = done.stdout + done.stderr
+    assert done.returncode == 0, told
+    return told
+
+
+async def test_promtool_finds_nothing_wrong_with_the_metrics(setting: Setting) -> None:
+    """Of a real worker that has done something."""
+    await setting.until("/health/ready", 200)
+    await setting.pen.queue("mail").add("broken")
+    while 'outcome="failed"' not in (text := (await setting.ask("/metrics")).text):
+        pass
+    assert _promtool("check", "metrics", given=text) == ""
+
+
+def test_promtool_takes_the_rules() -> None:
+    assert "SUCCESS" in _promtool("check", "rules", _RULES)
+
+
+@pytest.mark.parametrize("path", [_RULES, _GRAFANA / "bullpen.json"], ids=lambda path: path.name)
+def test_every_metric_that_is_asked_for_exists(path: Path) -> None:
+    asked = set(_METRIC.findall(path.read_text()))
+    assert asked
+    assert asked <= _series()
+
+
+def test_the_dashboard_is_as_its_program_writes_it() -> None:
+    spec = importlib.util.spec_from_file_location("dashboard", _GRAFANA / "dashboard.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    written = json.loads((_GRAFANA / "bullpen.json").read_text())
+    assert written == module.dashboard()
+
+
+def test_the_dashboard_has_what_grafana_needs() -> None:
+    board = json.loads((_GRAFANA / "bullpen.json").read_text())
+    assert {"uid", "title", "schemaVersion", "panels", "templating", "time"} <= board.keys()
+    assert len({panel["id"] for panel in board["panels"]}) == len(board["panels"])
+    places = set()
+    for panel in board["panels"]:
+        assert {"type", "title", "gridPos", "targets", "datasource", "fieldConfig"} <= panel.keys()
+        place = panel["gridPos"]
+        assert place["x"] + place["w"] <= 24
+        places.add((place["x"], place["y"]))
+        assert all(target["expr"] and target["refId"] for target in panel["targets"])
+    assert len(places) == len(board["panels"])
+
+
+def test_every_metric_has_its_line_in_the_reference() -> None:
+    text = section(REFERENCE / "metrics.md", "## Metrics")
+    documented = {row[0]: (row[1], tuple(re.findall(r"`([a-z]+)`", row[2]))) for row in rows(text)}
+    metrics = Metrics()
+    StoreGauges(metrics.registry)
+    WorkerGauges(metrics.registry)
+    assert documented == {metric.name: (metric.kind, metric.labels) for metric in metrics.metrics}
+
+
+def test_the_names_of_others_are_mapped_to_ours() -> None:
+    text = section(REFERENCE / "metrics.md", "## Names that others use")
+    asked = set(_METRIC.findall(text))
+    assert asked
+    assert asked <= {metric.name for metric in _all_metrics().metrics}
