@@ -206,7 +206,8 @@ async def test_whoever_dies_in_the_middle_the_next_goes_on_rightly(
             tenant = dice.choice(["acme", "other"])
             await queue.add("work", {"user": f"u{n}"}, keep_completed=keep(count=4), tenant=tenant)
         for _ in range(dice.randint(0, 8)):
-            await scene.end(dice.choice([Completed(), Failed(Failure(f"no {turn}")), Retry(Failure("again"))]))
+            verdicts: list[Verdict] = [Completed(), Failed(Failure(f"no {turn}")), Retry(Failure("again"))]
+            await scene.end(dice.choice(verdicts))
         feeding = asyncio.create_task(feeder.catch_up())
         for _ in range(dice.randint(1, 60)):
             await asyncio.sleep(0)  # a turn of the loop: where it is cut is up to the dice

@@ -33,7 +33,17 @@ class PostgresServer:
         """Make the files of an empty server."""
         if self._account is not None:
             shutil.chown(self._folder, self._account)
-        command: list[str | Path] = [self._bin / "initdb", "-D", self._folder / "data", "-U", _USER, "-A", "trust", "-E", "UTF8"]
+        command: list[str | Path] = [
+            self._bin / "initdb",
+            "-D",
+            self._folder / "data",
+            "-U",
+            _USER,
+            "-A",
+            "trust",
+            "-E",
+            "UTF8",
+        ]
         command += ["--locale=C", "--no-sync", "--no-instructions"]
         subprocess.run(command, check=True, capture_output=True, user=self._account, cwd=self._folder)
 
@@ -51,7 +61,15 @@ class PostgresServer:
                 return
 
     def _start_once(self) -> None:
-        command: list[str | Path] = [self._bin / "postgres", "-D", self._folder / "data", "-p", str(self.port), "-k", self._folder]
+        command: list[str | Path] = [
+            self._bin / "postgres",
+            "-D",
+            self._folder / "data",
+            "-p",
+            str(self.port),
+            "-k",
+            self._folder,
+        ]
         for option in _OPTIONS:
             command += ["-c", option]
         with (self._folder / "log").open("ab") as log:
@@ -80,7 +98,18 @@ class PostgresServer:
     def new_database(self) -> str:
         """The address of an empty database."""
         name = f"test_{uuid.uuid4().hex}"
-        command: list[str | Path] = [self._bin / "createdb", "-h", HOST, "-p", str(self.port), "-U", _USER, "-T", "template0", name]
+        command: list[str | Path] = [
+            self._bin / "createdb",
+            "-h",
+            HOST,
+            "-p",
+            str(self.port),
+            "-U",
+            _USER,
+            "-T",
+            "template0",
+            name,
+        ]
         subprocess.run(command, check=True, capture_output=True)
         return f"postgresql://{_USER}@{HOST}:{self.port}/{name}"
 

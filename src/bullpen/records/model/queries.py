@@ -136,13 +136,13 @@ class ReadModel:
 
     async def counts(self, *, queue: str | None = None, tenant: str | None = None) -> dict[str, dict[State, int]]:
         """How many jobs of each queue are in each state; in all, or of a tenant."""
-        query = select(tally.c.queue, tally.c.state, func.sum(tally.c.jobs)).group_by(tally.c.queue, tally.c.state)
-        query = _narrowed(query, tally, queue, tenant)
+        sums = select(tally.c.queue, tally.c.state, func.sum(tally.c.jobs)).group_by(tally.c.queue, tally.c.state)
+        query = _narrowed(sums, tally, queue, tenant)
         counted: dict[str, dict[State, int]] = {}
         async with self._database.reading() as connection:
-            for name, state, jobs in await connection.execute(query):
-                if jobs:
-                    counted.setdefault(name, {})[State(state)] = int(jobs)
+            for row in await connection.execute(query):
+                if row[2]:
+                    counted.setdefault(row[0], {})[State(row[1])] = int(row[2])
         return counted
 
     async def counts_by_tenant(self, queue: str) -> dict[str, dict[State, int]]:

@@ -52,6 +52,8 @@ def search_words(values: Mapping[str, Any]) -> str:
 
 def clean(text: str, longest: int) -> str:
     """What both databases can keep: PostgreSQL has no NUL and no lone surrogates."""
+    if text.isascii() and "\0" not in text:
+        return text[:longest]
     return text.replace("\0", "\ufffd").encode(errors="replace").decode()[:longest]
 
 

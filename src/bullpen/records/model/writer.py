@@ -20,6 +20,7 @@ from bullpen.records.tables.model import tally as tally_table
 
 _COMPARED = [column for column in job_table.c if column.name != "queue"]
 _PARTS = ("added", "started", "completed", "failed", "retried", "wait", "processing")
+_SEARCHED = ("name", "tags", "error", "error_type", "fields")
 _AT_ONCE = 500
 
 Kind = tuple[str, str]
@@ -71,7 +72,7 @@ class ModelWriter:
                 continue
             changes[_kind(before)] -= 1
             values["key"] = before["key"]
-            if search_words(before) != search_words(values) or before["tags"] != values["tags"]:
+            if any(before[name] != values[name] for name in _SEARCHED):
                 reworded.append(values)
             if any(before[name] != value for name, value in values.items() if name != "queue"):
                 changed.append(values)
