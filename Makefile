@@ -23,7 +23,7 @@ $(NODE_READY): tests/interop/package.json tests/interop/package-lock.json
 	cd tests/interop && npm ci --silent --no-audit --no-fund
 	@touch $@
 
-servers: $(READY)  ## Find Redis and promtool, or install them
+servers: $(READY)  ## Find Redis, PostgreSQL and promtool, or install them
 	@$(BIN)/python scripts/servers.py
 
 dev: $(READY)  ## Run a demo on the embedded store and watch it

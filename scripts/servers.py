@@ -1,18 +1,23 @@
-"""Find the programs that the tests need, or install them: Redis; Valkey and promtool where they can be had."""
+"""Find the programs that the tests need, or install them: Redis, PostgreSQL, and where they can be had Valkey, promtool."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 _PROGRAM = "redis-server"
+_POSTGRES_PROGRAM = "postgres"
+_POSTGRES_FOLDERS = ("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/opt/homebrew/opt/postgresql*/bin")
+"""Where the distributions put it, which is in nobody's PATH."""
 _HOW = (
-    f"{_PROGRAM} was not found and could not be installed.\n"
-    "Install Redis 7 or later, then try again:\n"
-    "  Debian, Ubuntu   sudo apt-get install redis-server\n"
-    "  Fedora           sudo dnf install redis\n"
-    "  macOS            brew install redis"
+    "{program} was not found and could not be installed.\n"
+    "Install Redis 7 or later and PostgreSQL 14 or later, then try again:\n"
+    "  Debian, Ubuntu   sudo apt-get install redis-server postgresql\n"
+    "  Fedora           sudo dnf install redis postgresql-server\n"
+    "  macOS            brew install redis postgresql"
 )
 _PROMTOOL = "promtool"
 _VALKEY_PROGRAM = "valkey-server"
@@ -23,15 +28,20 @@ _VALKEY_FOLDER = Path(sys.prefix) / "servers" / "valkey"
 
 
 def main() -> int:
-    program = shutil.which(_PROGRAM) or _install(_PROGRAM, _PROGRAM)
+    program = shutil.which(_PROGRAM) or _install(_PROGRAM, lambda: shutil.which(_PROGRAM))
     if program is None:
-        print(_HOW, file=sys.stderr)
+        print(_HOW.format(program=_PROGRAM), file=sys.stderr)
         return 1
     print(f"Redis: {_version(program)}")
+    postgres = _find_postgres() or _install("postgresql", _find_postgres)
+    if postgres is None:
+        print(_HOW.format(program=_POSTGRES_PROGRAM), file=sys.stderr)
+        return 1
+    print(f"PostgreSQL: {_version(postgres)}")
     valkey = shutil.which(_VALKEY_PROGRAM) or _installed_valkey() or _install_valkey()
     # The tests that need it say so when they are skipped.
     print(f"Valkey: {_version(valkey)}" if valkey else "Valkey: not found; its tests are skipped")
-    promtool = shutil.which(_PROMTOOL) or _install(_PROMTOOL, "prometheus")
+    promtool = shutil.which(_PROMTOOL) or _install("prometheus", lambda: shutil.which(_PROMTOOL))
     print(f"promtool: {promtool or 'not found; its tests are skipped'}")
     return 0
 
@@ -41,18 +51,26 @@ def _version(program: str) -> str:
     return answer.stdout.strip()
 
 
-def _install(program: str, package: str) -> str | None:
+def _find_postgres() -> str | None:
+    """The server's program, the newest if there are several; None if there is none."""
+    if program := shutil.which(_POSTGRES_PROGRAM):
+        return program
+    found = [path for folder in _POSTGRES_FOLDERS for path in Path("/").glob(f"{folder[1:]}/{_POSTGRES_PROGRAM}")]
+    return str(max(found, key=lambda path: [int(part) for part in re.findall(r"\d+", str(path))])) if found else None
+
+
+def _install(package: str, find: Callable[[], str | None]) -> str | None:
     """Install the distribution's package where we may; the program's path, or None."""
     command = _as_root(["apt-get"])
     if shutil.which("apt-get") is None or command is None:
         return None
-    print(f"{program} is missing: installing it with apt-get", flush=True)
+    print(f"{package} is missing: installing it with apt-get", flush=True)
     # A service of its own would take a port that nobody asked for; the tests start their own.
     environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive", "RUNLEVEL": "1"}
     for step in (["update", "-qq"], ["install", "-y", "-qq", "--no-install-recommends", package]):
         if subprocess.run(command + step, env=environment, check=False).returncode != 0:
             return None
-    return shutil.which(program)
+    return find()
 
 
 def _as_root(command: list[str]) -> list[str] | None:

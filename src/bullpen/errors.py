@@ -17,6 +17,9 @@
     │   │   └── StoreNotOpen
     │   ├── StoreReadOnly   ├── StoreCorrupt   ├── StoreTooNew
     │   └── BufferFull      ── BufferLost      (the producer's own, while the store is away)
+    ├── RecordsError        about the database that the server keeps its records in
+    │   ├── RecordsUnavailable (try again)      ├── RecordsTooNew
+    │   ├── RecordMissing   ├── RecordTaken    └── IdempotencyConflict
     └── Signal              raised by a handler to steer its job
         ├── Unrecoverable   ├── Postpone       ├── RateLimited
         └── JobCancelled
@@ -253,6 +256,42 @@ class StoreTooNew(StoreError):
     """The store was written by a newer Bullpen; upgrade this one."""
 
     code = "store-too-new"
+
+
+class RecordsError(BullpenError):
+    """About the database of records: keys, plans, audit log, outbox, read model."""
+
+    code = "records"
+
+
+class RecordsUnavailable(RecordsError):
+    """The database of records cannot be reached or does not answer; the same call may succeed later."""
+
+    code = "records-unavailable"
+
+
+class RecordsTooNew(RecordsError):
+    """The database of records was migrated by a newer Bullpen; upgrade this one."""
+
+    code = "records-too-new"
+
+
+class RecordMissing(RecordsError):
+    """There is no such key, user, tenant, view or alert."""
+
+    code = "record-missing"
+
+
+class RecordTaken(RecordsError):
+    """There is one of this name already; nothing was changed."""
+
+    code = "record-taken"
+
+
+class IdempotencyConflict(RecordsError):
+    """The idempotency key was used for another request, or that one is not answered yet."""
+
+    code = "idempotency-conflict"
 
 
 class Signal(BullpenError):

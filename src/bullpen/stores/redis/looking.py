@@ -29,6 +29,24 @@ async def job(site: Site, ref: JobRef) -> JobRecord:
     return read_record(ref, State(state.decode()), run_at_ms if isinstance(run_at_ms, int) else None, fields, site.keys)
 
 
+async def look(site: Site, queue: str, ids: Sequence[str]) -> list[JobRecord | None]:
+    if not ids:
+        return []
+    found = await site.ask(scripts.LOOK, queue, *ids)
+    return [
+        read_record(
+            JobRef(queue, job_id),
+            State(one[0].decode()),
+            one[1] if isinstance(one[1], int) else None,
+            one[2],
+            site.keys,
+        )
+        if one
+        else None
+        for job_id, one in zip(ids, found, strict=True)
+    ]
+
+
 async def jobs(site: Site, queue: str, state: State, limit: int, cursor: str | None, *, newest_first: bool) -> JobPage:
     seen = _Cursor() if cursor is None else _parse_cursor(cursor)
     way = "newest first" if newest_first else ""

@@ -308,6 +308,9 @@ class RedisStore:
     async def job(self, ref: JobRef) -> JobRecord:
         return await looking.job(self._site, ref)
 
+    async def look(self, queue: str, ids: Sequence[str]) -> Sequence[JobRecord | None]:
+        return await looking.look(self._site, queue, ids)
+
     async def jobs(
         self, queue: str, state: State, *, limit: int, cursor: str | None = None, newest_first: bool = False
     ) -> JobPage:

@@ -61,6 +61,13 @@ def job(db: sqlite3.Connection, ref: JobRef) -> JobRecord:
     return record_from(row, ref.queue)
 
 
+def look(db: sqlite3.Connection, queue: str, ids: Sequence[str]) -> list[JobRecord | None]:
+    row = db.execute("SELECT id FROM queue WHERE name = ?", (queue,)).fetchone()
+    keys = [None if row is None else find_key(db, row[0], job_id) for job_id in ids]
+    found = [None if key is None else db.execute(f"{SELECT} WHERE job.key = ?", (key,)).fetchone() for key in keys]
+    return [None if found_row is None else record_from(found_row, queue) for found_row in found]
+
+
 def jobs(
     db: sqlite3.Connection, queue: str, state: State, limit: int, cursor: str | None, *, newest_first: bool
 ) -> JobPage:

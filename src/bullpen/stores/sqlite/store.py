@@ -378,6 +378,9 @@ class SqliteStore:
     async def job(self, ref: JobRef) -> JobRecord:
         return await self._file.read(lambda db: looking.job(db, ref))
 
+    async def look(self, queue: str, ids: Sequence[str]) -> Sequence[JobRecord | None]:
+        return await self._file.read(lambda db: looking.look(db, queue, ids))
+
     async def jobs(
         self, queue: str, state: State, *, limit: int, cursor: str | None = None, newest_first: bool = False
     ) -> JobPage:

@@ -12,6 +12,12 @@ class Looking(Protocol):
     async def job(self, ref: JobRef) -> JobRecord:
         """The job, or JobMissing."""
 
+    async def look(self, queue: str, ids: Sequence[str]) -> Sequence[JobRecord | None]:
+        """The jobs of these ids in one trip, each as `job` tells it; None for one that is not there.
+
+        Costs the same however many jobs wait. For whoever keeps a picture of many jobs up to date.
+        """
+
     async def jobs(
         self, queue: str, state: State, *, limit: int, cursor: str | None = None, newest_first: bool = False
     ) -> JobPage:

@@ -222,3 +222,27 @@ async def test_a_job_that_came_back_lags_from_then_on(harness: Harness, store: S
     oldest_ms = await store.oldest_waiting_ms(MAIL)
     assert oldest_ms is not None
     assert back_ms <= oldest_ms <= harness.clock.now_ms()
+
+
+# ── many at a time ───────────────────────────────────────────────────────────────────────
+
+
+async def test_many_jobs_are_looked_at_in_one_trip(store: Store) -> None:
+    """Each is told as it is told alone, whatever its state; what is not there is None, in its place."""
+    failed, completed = await add_many(store, 2)
+    await fail_one(store)
+    await complete_one(store)
+    (active,) = await add_many(store, 1)
+    await claim(store, 1)
+    (waiting,) = await add_many(store, 1)
+    (prioritized,) = await add_many(store, 1, spec=JobSpec(priority=1))
+    (delayed,) = await add_many(store, 1, spec=JobSpec(delay_ms=60_000))
+    (grouped,) = await add_many(store, 1, spec=JobSpec(group="acme"))
+    (urgent,) = await add_many(store, 1, spec=JobSpec(group="acme", priority=1))
+    refs = [failed, completed, active, waiting, prioritized, delayed, grouped, urgent]
+    looked = await store.look(MAIL, ["none", *(ref.id for ref in refs), "999999"])
+    assert looked[0] is None
+    assert looked[-1] is None
+    assert list(looked[1:-1]) == [await store.job(ref) for ref in refs]
+    assert await store.look(MAIL, []) == []
+    assert await store.look("nowhere", ["1"]) == [None]

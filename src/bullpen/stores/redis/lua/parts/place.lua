@@ -1,7 +1,7 @@
 --[[ Where a job stands, whoever put it there. ]]
 
--- Its state, or nil if it stands nowhere; of a delayed one also the time at which it is due.
-local function state_of(queue, id)
+-- Its state, or nil if it stands nowhere or in line; of a delayed one also the time at which it is due.
+local function state_out_of_line(queue, id)
   if redis.call("ZSCORE", queue.completed, id) then return "completed" end
   if redis.call("ZSCORE", queue.failed, id) then return "failed" end
   local score = redis.call("ZSCORE", queue.delayed, id)
@@ -11,6 +11,12 @@ local function state_of(queue, id)
   local state = state_in_group(queue, id)
   if state then return state end
   if redis.call("LPOS", queue.active, id) then return "active" end
+  return nil
+end
+
+local function state_of(queue, id)
+  local state, due = state_out_of_line(queue, id)
+  if state then return state, due end
   if redis.call("LPOS", queue.wait, id) or redis.call("LPOS", queue.paused, id) then return "waiting" end
   return nil
 end

@@ -1,0 +1,88 @@
+"""Idempotency keys of API writes: the same request with the same key gets the first answer.
+
+    answer = await records.idempotency.begin(scope, key, request)
+    if answer is None:                   # it is ours to carry out
+        answer = ...
+        await records.idempotency.finish(scope, key, answer)
+
+A process that dies in between leaves the key taken without an answer, for a minute: who asks again
+then carries it out, which may be the second time. Writes that must not be give the job an id as well.
+"""
+
+import msgspec
+from sqlalchemy import delete, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from bullpen.errors import IdempotencyConflict
+from bullpen.records.database import Database
+from bullpen.records.tables.access import idempotency
+
+MEMORY_MS = 86_400_000
+_UNDER_WAY_MS = 60_000
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """An HTTP answer, as it is given again."""
+
+    status: int
+    body: bytes
+    content_type: str = "application/json"
+
+
+class Idempotency:
+    """Remembers what was answered to whom. `scope` is who asks; keys of others are nobody's business."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def begin(self, scope: str, key: str, request: str) -> Answer | None:
+        """Take the key for this request, or get what was answered to it.
+
+        `request` is a digest of what is asked. IdempotencyConflict if the key was taken for something
+        else, or if its first request is not answered yet.
+        """
+        now_ms = self._database.clock.now_ms()
+        is_it = (idempotency.c.scope == scope) & (idempotency.c.key == key)
+        taken = {
+            "scope": scope,
+            "key": key,
+            "request": request,
+            "content_type": "",
+            "expires_ms": now_ms + _UNDER_WAY_MS,
+        }
+        try:
+            async with self._database.writing() as connection:
+                await connection.execute(delete(idempotency).where(is_it & (idempotency.c.expires_ms <= now_ms)))
+                await connection.execute(insert(idempotency), taken)
+        except IntegrityError:
+            return await self._answer(scope, key, request)
+        return None
+
+    async def _answer(self, scope: str, key: str, request: str) -> Answer:
+        is_it = (idempotency.c.scope == scope) & (idempotency.c.key == key)
+        async with self._database.reading() as connection:
+            row = (await connection.execute(select(idempotency).where(is_it))).one_or_none()
+        if row is None or row.status is None:
+            raise IdempotencyConflict("a request with this idempotency key is under way: ask again later")
+        if row.request != request:
+            raise IdempotencyConflict("this idempotency key was used for another request")
+        return Answer(row.status, row.body, row.content_type)
+
+    async def finish(self, scope: str, key: str, answer: Answer) -> None:
+        """Remember the answer, for a day."""
+        is_it = (idempotency.c.scope == scope) & (idempotency.c.key == key)
+        values = msgspec.structs.asdict(answer) | {"expires_ms": self._database.clock.now_ms() + MEMORY_MS}
+        async with self._database.writing() as connection:
+            await connection.execute(update(idempotency).where(is_it).values(**values))
+
+    async def give_up(self, scope: str, key: str) -> None:
+        """Nothing was done: let the same key be tried again at once."""
+        is_it = (idempotency.c.scope == scope) & (idempotency.c.key == key) & idempotency.c.status.is_(None)
+        async with self._database.writing() as connection:
+            await connection.execute(delete(idempotency).where(is_it))
+
+    async def forget(self) -> int:
+        """Drop what is past its time; how many that were."""
+        gone = idempotency.c.expires_ms <= self._database.clock.now_ms()
+        async with self._database.writing() as connection:
+            return (await connection.execute(delete(idempotency).where(gone))).rowcount

@@ -1,0 +1,99 @@
+"""What happened in each minute, and how long jobs waited and took."""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from bullpen.job.events import Event, EventKind
+from bullpen.job.state import State
+
+MINUTE_MS = 60_000
+BOUNDS_MS = (5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000, 300_000, 900_000, 3_600_000)
+"""Of the histograms; the last count is of what took longer than all of them."""
+
+_BACK = frozenset({EventKind.WAITING, EventKind.DELAYED})
+_ENDED = frozenset({EventKind.COMPLETED, EventKind.FAILED})
+
+
+class MinuteKey(msgspec.Struct, frozen=True):
+    tenant: str
+    minute_ms: int
+
+
+class Tally(msgspec.Struct):
+    """Of one minute. `retried` also counts what was postponed or handed back."""
+
+    added: int = 0
+    started: int = 0
+    completed: int = 0
+    failed: int = 0
+    retried: int = 0
+    wait: list[int] = msgspec.field(default_factory=lambda: [0] * (len(BOUNDS_MS) + 1))
+    processing: list[int] = msgspec.field(default_factory=lambda: [0] * (len(BOUNDS_MS) + 1))
+
+    def include(self, other: "Tally") -> None:
+        self.added += other.added
+        self.started += other.started
+        self.completed += other.completed
+        self.failed += other.failed
+        self.retried += other.retried
+        self.wait = [a + b for a, b in zip(self.wait, other.wait, strict=True)]
+        self.processing = [a + b for a, b in zip(self.processing, other.processing, strict=True)]
+
+
+class Since(msgspec.Struct):
+    """Since when a job could run, and since when it runs."""
+
+    ready_ms: int | None = None
+    started_ms: int | None = None
+
+
+def tally(events: Iterable[Event], since: Mapping[str, Since]) -> dict[MinuteKey, Tally]:
+    """What these events add to each minute; `since` is known before them, and kept up with them."""
+    minutes: dict[MinuteKey, Tally] = {}
+    for event in events:
+        if event.job_id is None or (known := since.get(event.job_id)) is None:
+            continue
+        key = MinuteKey(event.tenant or "", event.at_ms - event.at_ms % MINUTE_MS)
+        minute = minutes.get(key)
+        if minute is None:
+            minute = minutes[key] = Tally()
+        _count(minute, event, known)
+    return minutes
+
+
+def _count(minute: Tally, event: Event, since: Since) -> None:
+    kind = event.kind
+    if kind is EventKind.ADDED:
+        minute.added += 1
+        since.ready_ms = event.at_ms
+    elif kind in _BACK:
+        minute.retried += event.prev == State.ACTIVE
+        since.ready_ms = event.at_ms if kind is EventKind.WAITING else event.run_at_ms
+    elif kind is EventKind.ACTIVE:
+        minute.started += 1
+        if since.ready_ms is not None:
+            minute.wait[place_of(event.at_ms - since.ready_ms)] += 1
+        since.started_ms = event.at_ms
+    elif kind in _ENDED:
+        minute.completed += kind is EventKind.COMPLETED
+        minute.failed += kind is EventKind.FAILED
+        if since.started_ms is not None and event.prev == State.ACTIVE:
+            minute.processing[place_of(event.at_ms - since.started_ms)] += 1
+
+
+def place_of(took_ms: int) -> int:
+    """In which part of a histogram this is counted."""
+    return bisect_left(BOUNDS_MS, took_ms)
+
+
+def percentile_ms(histogram: Sequence[int], share: float) -> int | None:
+    """Within which bound that share of them stayed; None if there were none, or if it is beyond the last."""
+    total = sum(histogram)
+    seen = 0
+    for bound, count in zip(BOUNDS_MS, histogram, strict=False):
+        seen += count
+        if total and seen >= share * total:
+            return bound
+    return None

@@ -1,0 +1,120 @@
+"""The rows of an outbox as a relay handles them, in whatever database they are."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import msgspec
+from sqlalchemy import Connection, Engine, delete, func, select, update
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from bullpen.records.tables.outbox import OutboxRow
+
+T = TypeVar("T")
+
+FOREVER_MS = 2**62
+"""Until when a row is held that has a problem."""
+
+_row = OutboxRow.__table__.c
+
+
+class HeldRow(msgspec.Struct, frozen=True):
+    number: int
+    job_id: str
+    queue: str
+    job: bytes
+    written_ms: int
+    tried_ms: int
+
+
+class OutboxProblem(msgspec.Struct, frozen=True):
+    """A row that no relay will add any more, until a person decides."""
+
+    number: int
+    job_id: str
+    queue: str
+    problem: str
+    written_ms: int
+
+
+class OutboxStanding(msgspec.Struct, frozen=True):
+    pending: int
+    """Rows whose job is not added yet."""
+    oldest_ms: int | None
+    """When the oldest of them was written."""
+    problems: int
+
+
+class OutboxRows:
+    """Each verb is one transaction, on an engine that is async or not."""
+
+    def __init__(self, engine: AsyncEngine | Engine) -> None:
+        self._engine = engine
+
+    async def _run(self, work: Callable[[Connection], T]) -> T:
+        if isinstance(self._engine, AsyncEngine):
+            async with self._engine.begin() as connection:
+                return await connection.run_sync(work)
+        return await asyncio.to_thread(self._run_here, self._engine, work)
+
+    @staticmethod
+    def _run_here(engine: Engine, work: Callable[[Connection], T]) -> T:
+        with engine.begin() as connection:
+            return work(connection)
+
+    async def hold(self, holder: str, *, limit: int, now_ms: int, hold_ms: int) -> list[HeldRow]:
+        """Take the oldest rows that nobody holds, and note that they are about to be tried."""
+
+        def work(connection: Connection) -> list[HeldRow]:
+            # Updated before they are read: on SQLite that takes the writer's turn at once.
+            free = select(_row.number).where(_row.held_until_ms <= now_ms).order_by(_row.number).limit(limit)
+            connection.execute(
+                update(OutboxRow)
+                .where(_row.number.in_(free.with_for_update(skip_locked=True).scalar_subquery()))
+                .values(holder=holder, held_until_ms=now_ms + hold_ms, tried_ms=func.coalesce(_row.tried_ms, now_ms))
+            )
+            held = select(_row.number, _row.job_id, _row.queue, _row.job, _row.written_ms, _row.tried_ms)
+            rows = connection.execute(held.where(_row.holder == holder).order_by(_row.number))
+            return [HeldRow(*row) for row in rows]
+
+        return await self._run(work)
+
+    async def remove(self, numbers: Sequence[int]) -> None:
+        """Their jobs are in the queue's store."""
+        await self._run(lambda connection: connection.execute(delete(OutboxRow).where(_row.number.in_(numbers))))
+
+    async def put_off(self, numbers: Sequence[int], *, until_ms: int, was_tried: bool) -> None:
+        """Let them be tried again later; `was_tried` if their jobs may have been added all the same."""
+        values = {"held_until_ms": until_ms, "holder": None} | ({} if was_tried else {"tried_ms": None})
+        change = update(OutboxRow).where(_row.number.in_(numbers)).values(**values)
+        await self._run(lambda connection: connection.execute(change))
+
+    async def set_problem(self, number: int, problem: str) -> None:
+        change = update(OutboxRow).where(_row.number == number)
+        change = change.values(problem=problem, held_until_ms=FOREVER_MS, holder=None)
+        await self._run(lambda connection: connection.execute(change))
+
+    async def problems(self, limit: int) -> list[OutboxProblem]:
+        query = select(_row.number, _row.job_id, _row.queue, _row.problem, _row.written_ms)
+        query = query.where(_row.held_until_ms == FOREVER_MS).order_by(_row.number).limit(limit)
+        return await self._run(lambda connection: [OutboxProblem(*row) for row in connection.execute(query)])
+
+    async def forget_problem(self, number: int) -> bool:
+        """Let the row be sent as if it had never been tried; whether there is such a problem."""
+        change = update(OutboxRow).where((_row.number == number) & (_row.held_until_ms == FOREVER_MS))
+        change = change.values(problem=None, held_until_ms=0, tried_ms=None)
+        return await self._run(lambda connection: connection.execute(change).rowcount > 0)
+
+    async def discard(self, number: int) -> bool:
+        gone = delete(OutboxRow).where((_row.number == number) & (_row.held_until_ms == FOREVER_MS))
+        return await self._run(lambda connection: connection.execute(gone).rowcount > 0)
+
+    async def standing(self) -> OutboxStanding:
+        pending = select(func.count(), func.min(_row.written_ms)).where(_row.held_until_ms < FOREVER_MS)
+        problems = select(func.count()).where(_row.held_until_ms == FOREVER_MS)
+
+        def work(connection: Connection) -> OutboxStanding:
+            count, oldest_ms = connection.execute(pending).one()
+            return OutboxStanding(count, oldest_ms, connection.execute(problems).scalar_one())
+
+        return await self._run(work)

@@ -1,0 +1,88 @@
+"""The front door to all that is kept in SQL."""
+
+import os
+from collections.abc import Sequence
+from typing import Self
+
+from bullpen.clock import SYSTEM_CLOCK, Clock
+from bullpen.records.audit import Audit
+from bullpen.records.database import Database, database_at
+from bullpen.records.idempotency import Idempotency
+from bullpen.records.keys import Keys
+from bullpen.records.migrating import migrate
+from bullpen.records.model.feeder import ModelFeeder
+from bullpen.records.model.queries import ReadModel
+from bullpen.records.relay import OutboxRelay
+from bullpen.records.settings import Alerts, Views
+from bullpen.records.tenants import Tenants
+from bullpen.records.users import Users
+from bullpen.stores.base import Store
+
+RECORDS = "BULLPEN_RECORDS"
+DEFAULT_RECORDS = "sqlite:.bullpen/records.db"
+
+
+class Records:
+    """SQL records: who may come in, what they did and set, the outbox, the read model.
+
+        async with await Records.open("postgresql://…") as records:
+            key, text = await records.keys.create(NewKey(name="ci", role="producer", tenant="acme"), created_by="ann")
+            assert await records.keys.check(text) == key
+
+    - `keys`: API keys. `create`, `check`, `get`, `list`, `revoke`, `is_empty`.
+    - `users`: people and their sessions. `create`, `log_in`, `session`, `log_out`, `set_password`, `disable`, `list`.
+    - `tenants`: tenants with their plans. `create`, `get`, `list`, `set_plan`, `disable`, `remove`.
+    - `audit`: `note`, `list` by filter and cursor, `forget`.
+    - `views`, `alerts`: what people set in the dashboard. `save`, `list`, `remove`.
+    - `idempotency`: `begin`, `finish`, `give_up`, `forget`.
+    - `jobs`: the read model. `list` by filter and cursor, `search`, `counts`, `rates`, `failures`, `lag`.
+
+    `records.feeder(store)` keeps the read model up to date, and `records.relay(store)` moves what the
+    outbox of this database holds: start them, and stop them.
+
+    Opening migrates an older database, whoever else opens it at that moment; a newer one is
+    RecordsTooNew. All verbs raise RecordsUnavailable while the database does not answer.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.keys = Keys(database)
+        self.users = Users(database)
+        self.tenants = Tenants(database)
+        self.audit = Audit(database)
+        self.views = Views(database)
+        self.alerts = Alerts(database)
+        self.idempotency = Idempotency(database)
+        self.jobs = ReadModel(database)
+
+    @classmethod
+    async def open(cls, address: str | None = None, *, clock: Clock = SYSTEM_CLOCK) -> Self:
+        """The records at `sqlite:PATH` or `postgresql://USER:PASSWORD@HOST/NAME`, migrated.
+
+        Without an address `BULLPEN_RECORDS` says where; without that it is a file in `./.bullpen/`.
+        """
+        database = database_at(address or os.environ.get(RECORDS) or DEFAULT_RECORDS, clock)
+        try:
+            await migrate(database)
+        except BaseException:
+            await database.close()
+            raise
+        return cls(database)
+
+    def feeder(self, store: Store, *, queues: Sequence[str] | None = None, fields: Sequence[str] = ()) -> ModelFeeder:
+        """What feeds the read model from this store; `fields` of the data are kept for lists and search."""
+        return ModelFeeder(self.database, store, queues=queues, fields=fields)
+
+    def relay(self, store: Store) -> OutboxRelay:
+        """What moves the rows of this database's outbox to this store."""
+        return OutboxRelay(self.database.engine, store, clock=self.database.clock)
+
+    async def close(self) -> None:
+        """Let go of the database; safe to call twice."""
+        await self.database.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()

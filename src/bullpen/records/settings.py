@@ -1,0 +1,160 @@
+"""What people set in the dashboard: saved views, and alerts."""
+
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from sqlalchemy import Row, Table, delete, insert, or_, select, update
+
+from bullpen.errors import BadOption, RecordMissing
+from bullpen.records.database import Database
+from bullpen.records.tables.access import alert as alert_table
+from bullpen.records.tables.access import view as view_table
+
+
+class View(msgspec.Struct, frozen=True, kw_only=True):
+    """A page of the dashboard with its filters, under a name."""
+
+    id: str
+    owner: str
+    tenant: str | None
+    name: str
+    page: str
+    query: dict[str, Any]
+    is_shared: bool
+    """Whether others than the owner see it, within its tenant if it has one."""
+    changed_ms: int
+
+
+class AlertSetting(msgspec.Struct, frozen=True, kw_only=True):
+    """When somebody is to be told, and how."""
+
+    id: str
+    name: str
+    tenant: str | None
+    condition: dict[str, Any]
+    channel: dict[str, Any]
+    """Names a secret where it needs one; the secret itself comes from the environment."""
+    is_enabled: bool
+    changed_ms: int
+
+
+class Views:
+    """Saved views of people."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def save(
+        self,
+        owner: str,
+        name: str,
+        *,
+        page: str,
+        query: Mapping[str, Any],
+        tenant: str | None = None,
+        is_shared: bool = False,
+        view_id: str | None = None,
+    ) -> View:
+        """Keep a view, or with its id change one's own. RecordMissing if there is none of the owner's."""
+        view = View(
+            id=view_id or uuid.uuid4().hex,
+            owner=owner,
+            tenant=tenant,
+            name=_checked(name),
+            page=page,
+            query=dict(query),
+            is_shared=is_shared,
+            changed_ms=self._database.clock.now_ms(),
+        )
+        mine = view_table.c.owner == owner
+        await _save(self._database, view_table, msgspec.structs.asdict(view), mine, is_new=view_id is None)
+        return view
+
+    async def list(self, owner: str, *, tenant: str | None = None) -> list[View]:
+        """One's own, and what others share with the same tenant, by name."""
+        shared = view_table.c.is_shared & (
+            view_table.c.tenant.is_(None) if tenant is None else view_table.c.tenant == tenant
+        )
+        query = select(view_table).where(or_(view_table.c.owner == owner, shared))
+        async with self._database.reading() as connection:
+            rows = await connection.execute(query.order_by(view_table.c.name, view_table.c.id))
+            return [View(**row._mapping) for row in rows]  # noqa: SLF001 - its public name
+
+    async def remove(self, owner: str, view_id: str) -> None:
+        """One's own; RecordMissing."""
+        await _remove(self._database, view_table, view_id, view_table.c.owner == owner)
+
+
+class Alerts:
+    """Settings of alerts; None as the tenant is for operators only."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def save(
+        self,
+        name: str,
+        *,
+        condition: Mapping[str, Any],
+        channel: Mapping[str, Any],
+        tenant: str | None = None,
+        is_enabled: bool = True,
+        alert_id: str | None = None,
+    ) -> AlertSetting:
+        """Keep a setting, or with its id change it. RecordMissing if the tenant has none of this id."""
+        alert = AlertSetting(
+            id=alert_id or uuid.uuid4().hex,
+            name=_checked(name),
+            tenant=tenant,
+            condition=dict(condition),
+            channel=dict(channel),
+            is_enabled=is_enabled,
+            changed_ms=self._database.clock.now_ms(),
+        )
+        own = _of_tenant(tenant)
+        await _save(self._database, alert_table, msgspec.structs.asdict(alert), own, is_new=alert_id is None)
+        return alert
+
+    async def list(self, *, tenant: str | None = None) -> list[AlertSetting]:
+        """All settings, or those of a tenant, by name."""
+        query = select(alert_table).order_by(alert_table.c.name, alert_table.c.id)
+        if tenant is not None:
+            query = query.where(alert_table.c.tenant == tenant)
+        async with self._database.reading() as connection:
+            return [_alert(row) for row in await connection.execute(query)]
+
+    async def remove(self, alert_id: str, *, tenant: str | None = None) -> None:
+        """RecordMissing if the tenant has none of this id."""
+        await _remove(self._database, alert_table, alert_id, _of_tenant(tenant))
+
+
+def _of_tenant(tenant: str | None) -> Any:
+    return alert_table.c.tenant.is_(None) if tenant is None else alert_table.c.tenant == tenant
+
+
+def _checked(name: str) -> str:
+    if not name or len(name) > 200:
+        raise BadOption("name: a text of 1 to 200 characters")
+    return name
+
+
+def _alert(row: Row[Any]) -> AlertSetting:
+    return AlertSetting(**row._mapping)  # noqa: SLF001 - its public name
+
+
+async def _save(database: Database, table: Table, values: dict[str, Any], own: Any, *, is_new: bool) -> None:
+    async with database.writing() as connection:
+        if is_new:
+            await connection.execute(insert(table), values)
+            return
+        changed = await connection.execute(update(table).where((table.c.id == values["id"]) & own).values(**values))
+        if changed.rowcount == 0:
+            raise RecordMissing(f"there is no {values['id']!r} to change")
+
+
+async def _remove(database: Database, table: Table, record_id: str, own: Any) -> None:
+    async with database.writing() as connection:
+        if (await connection.execute(delete(table).where((table.c.id == record_id) & own))).rowcount == 0:
+            raise RecordMissing(f"there is no {record_id!r} to remove")

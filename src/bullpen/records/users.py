@@ -1,0 +1,152 @@
+"""People who log in to the dashboard, and their sessions."""
+
+import hashlib
+import secrets
+import uuid
+from typing import Any
+
+import msgspec
+from sqlalchemy import Row, delete, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from bullpen.errors import BadOption, RecordMissing, RecordTaken
+from bullpen.records.database import Database
+from bullpen.records.keys import Role
+from bullpen.records.passwords import check_password, hashed, matches
+from bullpen.records.tables.access import session as session_table
+from bullpen.records.tables.access import user as user_table
+
+SESSION_MS = 12 * 3_600_000
+_NOBODY: list[str] = []
+"""The hash of no one's password, made once: an unknown name must take as long as a wrong password."""
+
+
+class User(msgspec.Struct, frozen=True, kw_only=True):
+    id: str
+    name: str
+    role: Role
+    tenant: str | None
+    created_ms: int
+    disabled_ms: int | None
+
+
+class Session(msgspec.Struct, frozen=True, kw_only=True):
+    """Someone who is logged in, until it expires or ends."""
+
+    user: User
+    csrf: str
+    """To be sent along with each write; a foreign page cannot know it."""
+    expires_ms: int
+
+
+class Users:
+    """Make users, check passwords, keep sessions."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def create(self, name: str, password: str, *, role: Role | str, tenant: str | None = None) -> User:
+        """RecordTaken if there is one of this name."""
+        if not name or len(name) > 200:
+            raise BadOption("name: a text of 1 to 200 characters")
+        if role not in tuple(Role):
+            raise BadOption(f"role: one of {', '.join(Role)}, not {role!r}")
+        user = User(
+            id=uuid.uuid4().hex,
+            name=name,
+            role=Role(role),
+            tenant=tenant,
+            created_ms=self._database.clock.now_ms(),
+            disabled_ms=None,
+        )
+        kept = await hashed(check_password(password))
+        try:
+            async with self._database.writing() as connection:
+                await connection.execute(insert(user_table), {**msgspec.structs.asdict(user), "password": kept})
+        except IntegrityError as error:
+            raise RecordTaken(f"there is a user named {name!r} already") from error
+        return user
+
+    async def list(self) -> list[User]:
+        async with self._database.reading() as connection:
+            return [_read(row) for row in await connection.execute(select(user_table).order_by(user_table.c.name))]
+
+    async def set_password(self, user_id: str, password: str) -> None:
+        """Change it, and end all sessions of the user. RecordMissing."""
+        kept = await hashed(check_password(password))
+        await self._change(user_id, password=kept)
+
+    async def disable(self, user_id: str) -> None:
+        """Let the user in no more, and end the sessions. RecordMissing."""
+        await self._change(user_id, disabled_ms=self._database.clock.now_ms())
+
+    async def _change(self, user_id: str, **values: Any) -> None:
+        async with self._database.writing() as connection:
+            changed = await connection.execute(update(user_table).where(user_table.c.id == user_id).values(**values))
+            if changed.rowcount == 0:
+                raise RecordMissing(f"no user {user_id!r}")
+            await connection.execute(delete(session_table).where(session_table.c.user_id == user_id))
+
+    # ── sessions ─────────────────────────────────────────────────────────────────────────
+
+    async def log_in(self, name: str, password: str, *, session_ms: int = SESSION_MS) -> tuple[Session, str] | None:
+        """A session and its token for the cookie; None for a wrong name or password."""
+        async with self._database.reading() as connection:
+            row = (await connection.execute(select(user_table).where(user_table.c.name == name))).one_or_none()
+        kept = row.password if row is not None else await _hash_of_nobody()
+        if not await matches(password, kept) or row is None or row.disabled_ms is not None:
+            return None
+        now_ms = self._database.clock.now_ms()
+        token = secrets.token_urlsafe(32)
+        session = Session(user=_read(row), csrf=secrets.token_urlsafe(32), expires_ms=now_ms + session_ms)
+        async with self._database.writing() as connection:
+            await connection.execute(delete(session_table).where(session_table.c.expires_ms <= now_ms))
+            await connection.execute(
+                insert(session_table),
+                {
+                    "digest": _digest(token),
+                    "user_id": session.user.id,
+                    "csrf": session.csrf,
+                    "created_ms": now_ms,
+                    "expires_ms": session.expires_ms,
+                },
+            )
+        return session, token
+
+    async def session(self, token: str) -> Session | None:
+        """The session of a cookie's token, if it is still good."""
+        query = (
+            select(user_table, session_table.c.csrf, session_table.c.expires_ms)
+            .join(session_table, session_table.c.user_id == user_table.c.id)
+            .where(session_table.c.digest == _digest(token))
+        )
+        async with self._database.reading() as connection:
+            row = (await connection.execute(query)).one_or_none()
+        if row is None or row.expires_ms <= self._database.clock.now_ms():
+            return None
+        return Session(user=_read(row), csrf=row.csrf, expires_ms=row.expires_ms)
+
+    async def log_out(self, token: str) -> None:
+        async with self._database.writing() as connection:
+            await connection.execute(delete(session_table).where(session_table.c.digest == _digest(token)))
+
+
+async def _hash_of_nobody() -> str:
+    if not _NOBODY:
+        _NOBODY.append(await hashed(secrets.token_urlsafe(16)))
+    return _NOBODY[0]
+
+
+def _digest(token: str) -> str:
+    return hashlib.sha256(token.encode(errors="surrogatepass")).hexdigest()
+
+
+def _read(row: Row[Any]) -> User:
+    return User(
+        id=row.id,
+        name=row.name,
+        role=Role(row.role),
+        tenant=row.tenant,
+        created_ms=row.created_ms,
+        disabled_ms=row.disabled_ms,
+    )

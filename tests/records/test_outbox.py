@@ -1,0 +1,336 @@
+"""The outbox: what a transaction commits is added, once; what it takes back is not."""
+
+import asyncio
+import contextlib
+import os
+import random
+from collections import Counter
+from collections.abc import AsyncIterator
+
+import pytest
+from sqlalchemy import create_engine, insert, select
+from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import Session
+
+from bullpen import Bullpen, Context, NewJob, RecordMissing, State, StoreUnavailable, Worker, WorkerOptions
+from bullpen.job.limits import GroupLimits
+from bullpen.job.record import JobRef
+from bullpen.job.spec import JobSpec, Keep
+from bullpen.job.verdicts import Completed, Settlement
+from bullpen.records import outbox
+from bullpen.records.records import Records
+from bullpen.records.relay import OutboxRelay
+from bullpen.records.tables.outbox import OutboxRow
+from bullpen.stores.base import ID_MEMORY_MS, Store
+from bullpen.testing.clock import ManualClock
+from tests.records.outbox_programs import HOLD_MS, ROOT, command, orders
+from tests.support.outage import OutageStore
+from tests.support.places import Place
+
+MAIL = NewJob("mail", "welcome", b'{"user_id":42}')
+GONE = NewJob("mail", "welcome", b"1", spec=JobSpec(keep_completed=Keep(count=0)))
+
+
+@pytest.fixture
+async def relay(records: Records, store: Store, clock: ManualClock) -> OutboxRelay:
+    return OutboxRelay(records.database.engine, store, clock=clock)
+
+
+async def _write(records: Records, *jobs: NewJob) -> list[str]:
+    async with AsyncSession(records.database.engine) as session, session.begin():
+        return [outbox.add(session, job) for job in jobs]
+
+
+async def _run_one(store: Store) -> str:
+    claimed = await store.claim({"mail": 1}, worker="w", lease_ms=1_000, request=os.urandom(8).hex())
+    lease = claimed.jobs[0].lease
+    await store.settle([Settlement(lease, Completed())], request=os.urandom(8).hex())
+    return lease.ref.id
+
+
+async def test_what_is_committed_is_added_and_the_row_is_gone(
+    records: Records, store: Store, relay: OutboxRelay
+) -> None:
+    (job_id,) = await _write(records, MAIL)
+    assert (await relay.standing()).pending == 1
+    assert await relay.send() == 1
+    job = await store.job(JobRef("mail", job_id))
+    assert (job.name, job.data) == ("welcome", b'{"user_id":42}')
+    assert (await relay.standing()).pending == 0
+    assert await relay.send() == 0
+
+
+async def test_what_is_taken_back_is_never_added(records: Records, store: Store, relay: OutboxRelay) -> None:
+    async with AsyncSession(records.database.engine) as session:
+        outbox.add(session, MAIL)
+        await session.flush()
+        await session.rollback()
+    assert await relay.send() == 0
+    assert await store.queues() == []
+
+
+async def test_a_plain_session_and_a_plain_connection_will_do(
+    tmp_path_factory: pytest.TempPathFactory, store: Store, clock: ManualClock
+) -> None:
+    """The application's own database, with no async in it, and no more than the one table of ours."""
+    engine = create_engine(f"sqlite:///{tmp_path_factory.mktemp('own') / 'own.db'}")
+    outbox.metadata.create_all(engine)
+    with Session(engine) as session, session.begin():
+        first = outbox.add(session, MAIL)
+    with engine.begin() as connection:
+        connection.execute(outbox.statement(MAIL))
+    relay = OutboxRelay(engine, store, clock=clock)
+    assert await relay.send() == 2
+    assert (await store.counts("mail")).waiting == 2
+    assert (await store.job(JobRef("mail", first))).state == State.WAITING
+    engine.dispose()
+
+
+async def test_job_types_prepare_what_is_added(records: Records, store: Store, relay: OutboxRelay) -> None:
+    pen = Bullpen(store)
+
+    @pen.job(queue="mail", attempts=3)
+    async def welcome(ctx: Context, user_id: int) -> None: ...
+
+    (job_id,) = await _write(records, welcome.options(tenant="acme").prepare(user_id=42))
+    await relay.send()
+    job = await store.job(JobRef("mail", job_id))
+    assert (job.tenant, job.spec.attempts, job.data) == ("acme", 3, b'{"user_id":42}')
+
+
+async def test_a_delay_counts_from_the_commit(
+    records: Records, store: Store, relay: OutboxRelay, clock: ManualClock
+) -> None:
+    """A relay that comes an hour later does not make it an hour longer."""
+    new = NewJob("mail", "welcome", spec=JobSpec(delay_ms=5_000))
+    row = outbox.row_of(new) | {"written_ms": clock.now_ms() - 2_000}
+    async with records.database.writing() as connection:
+        await connection.execute(insert(OutboxRow).values(**row))
+    await relay.send()
+    assert (await store.job(JobRef("mail", row["job_id"]))).run_at_ms == clock.now_ms() + 3_000
+
+
+async def test_a_row_that_is_sent_twice_makes_one_job(
+    records: Records, store: Store, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The relay died after the add; the job ran and was pruned; another relay sends the row again."""
+    dying = OutboxRelay(records.database.engine, store, clock=clock)
+    monkeypatch.setattr(dying, "_settle", lambda _: asyncio.sleep(0))
+    (job_id,) = await _write(records, GONE)
+    await dying.send()
+    assert await _run_one(store) == job_id
+    clock.advance(ID_MEMORY_MS - 2 * 3_600_000)
+    assert await OutboxRelay(records.database.engine, store, clock=clock).send() == 1
+    assert (await store.counts("mail")).unfinished == 0
+
+
+async def test_a_row_in_doubt_is_left_to_a_person(
+    records: Records, store: Store, relay: OutboxRelay, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Past the store's memory nobody can tell whether the job ran: it is not added a second time by guess."""
+    dying = OutboxRelay(records.database.engine, store, clock=clock)
+    monkeypatch.setattr(dying, "_settle", lambda _: asyncio.sleep(0))
+    ran, kept = await _write(records, GONE, MAIL)
+    await dying.send()
+    assert await _run_one(store) == ran
+    clock.advance(ID_MEMORY_MS + 1)
+    await relay.send()
+    assert (await store.counts("mail")).waiting == 1, "the one that is still there needs nobody"
+    (problem,) = await relay.problems()
+    assert (problem.job_id, (await relay.standing()).pending) == (ran, 0)
+    assert "in doubt" in problem.problem
+    await relay.resend(problem.number)
+    await relay.send()
+    assert (await store.counts("mail")).waiting == 2
+    with pytest.raises(RecordMissing):
+        await relay.discard(problem.number)
+    assert kept != ran
+
+
+async def test_a_row_that_waited_long_and_was_never_tried_is_sent(
+    records: Records, store: Store, relay: OutboxRelay, clock: ManualClock
+) -> None:
+    await _write(records, MAIL)
+    clock.advance(10 * ID_MEMORY_MS)
+    await relay.send()
+    assert (await store.counts("mail")).waiting == 1
+
+
+async def test_an_outage_longer_than_the_memory_puts_nothing_in_doubt(
+    records: Records, store: Store, clock: ManualClock
+) -> None:
+    """What is written while the store is away is not tried before it is back."""
+    outage = OutageStore(store)
+    relay = OutboxRelay(records.database.engine, outage, clock=clock)
+    relay._is_away = outage.is_away = True
+    await _write(records, MAIL)
+
+    async def away() -> None:
+        raise StoreUnavailable("away")
+
+    outage.workers = away
+    with pytest.raises(StoreUnavailable):
+        await relay.send()
+    clock.advance(2 * ID_MEMORY_MS)
+    outage.is_away = False
+    del outage.workers
+    assert await relay.send() == 1
+    assert (await store.counts("mail")).waiting == 1
+
+
+async def test_a_lost_answer_adds_nothing_twice(records: Records, store: Store, clock: ManualClock) -> None:
+    outage = OutageStore(store)
+    outage.answers_to_lose = 1
+    await _write(records, MAIL, MAIL)
+    await OutboxRelay(records.database.engine, outage, clock=clock).send()
+    assert (await store.counts("mail")).waiting == 2
+
+
+async def test_a_row_that_is_refused_does_not_hinder_the_others(
+    records: Records, store: Store, relay: OutboxRelay, clock: ManualClock
+) -> None:
+    """A full group is tried again; what can never be added is told as a problem."""
+    await store.set_group("mail", "acme", GroupLimits(max_size=1))
+    grouped = NewJob("mail", "welcome", spec=JobSpec(group="acme", tenant="acme"))
+    await _write(records, grouped, grouped, MAIL)
+    async with AsyncSession(records.database.engine) as session, session.begin():
+        session.add(OutboxRow(job_id="odd", queue="mail", job=b"{", written_ms=0, held_until_ms=0))
+    await relay.send()
+    assert (await store.counts("mail")).waiting == 2
+    (problem,) = await relay.problems()
+    assert (problem.job_id, problem.problem.partition(":")[0]) == ("odd", "bad-data")
+    await relay.discard(problem.number)
+    await _run_one(store)
+    await _run_one(store)
+    clock.advance(2 * ID_MEMORY_MS)
+    await relay.send()
+    assert (await store.counts("mail")).waiting == 1
+    assert (await relay.standing()).problems == 0
+
+
+async def test_several_relays_share_the_rows(records: Records, store: Store) -> None:
+    await _write(records, *[MAIL] * 100)
+    relays = [OutboxRelay(records.database.engine, store, batch=7) for _ in range(4)]
+
+    async def send_all(one: OutboxRelay) -> int:
+        return sum([sent async for sent in _sent(one)])
+
+    assert sum(await asyncio.gather(*map(send_all, relays))) == 100
+    assert (await store.counts("mail")).waiting == 100
+
+
+async def _sent(relay: OutboxRelay) -> AsyncIterator[int]:
+    while sent := await relay.send():
+        yield sent
+
+
+async def test_a_running_relay_sees_what_is_committed(records: Records, place: Place) -> None:
+    store = place.store()
+    await store.open()
+    seen = asyncio.Event()
+
+    async def handle(ctx: Context) -> None:
+        seen.set()
+
+    worker = Worker(store, {"mail": handle}, WorkerOptions())
+    async with OutboxRelay(records.database.engine, store) as relay, _working(worker), asyncio.timeout(60):
+        await _write(records, MAIL)
+        relay.nudge()
+        await seen.wait()
+    await relay.stop()
+    await store.close()
+
+
+@contextlib.asynccontextmanager
+async def _working(worker: Worker) -> AsyncIterator[None]:
+    running = asyncio.create_task(worker.run())  # awaited below
+    try:
+        yield
+    finally:
+        worker.stop()
+        await running
+
+
+# ── under kills ──────────────────────────────────────────────────────────────────────────
+
+
+class Shop:
+    """Producers and relays that die all the time, and a worker that does not."""
+
+    def __init__(self, records: Records, address: str, place: Place) -> None:
+        self.records = records
+        self.address = address
+        self.place = place
+        self.ran: Counter[int] = Counter()
+
+    async def handle(self, ctx: Context) -> None:
+        self.ran[int(ctx.job.data)] += 1
+
+    async def produce(self, start: int, stop: int) -> None:
+        """Each producer goes on behind where the one before died."""
+        while start < stop:
+            dies_at = min(stop, start + random.randint(20, 100))
+            await self._run("produce", self.address, start, stop, dies_at)
+            start = dies_at + 1
+
+    async def relay(self, done: asyncio.Event) -> None:
+        while not done.is_set():
+            await self._run("relay", self.address, self.place.address, random.randint(1, 12))
+
+    async def _run(self, *words: object) -> None:
+        process = await asyncio.create_subprocess_exec(*command(str(words[0]), *words[1:]), cwd=ROOT)
+        try:
+            await asyncio.wait_for(process.wait(), 60)
+        except TimeoutError:
+            pass  # a relay with nothing left to die of
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+
+    async def committed(self) -> list[int]:
+        async with self.records.database.reading() as connection:
+            return sorted((await connection.execute(select(orders.c.id))).scalars())
+
+
+async def _check_under_kills(records: Records, address: str, place: Place, how_many: int) -> None:
+    async with records.database.writing() as connection:
+        await connection.run_sync(orders.metadata.create_all)
+    store = place.store()
+    await store.open()
+    shop = Shop(records, address, place)
+    done = asyncio.Event()
+    half = how_many // 2
+    async with _working(Worker(store, {"orders": shop.handle}, WorkerOptions(concurrency=20))):
+        async with asyncio.TaskGroup() as tasks:
+            relays = [tasks.create_task(shop.relay(done)) for _ in range(2)]
+            await asyncio.gather(shop.produce(0, half), shop.produce(half, how_many))
+            done.set()
+            # The one that lives takes up what the dead ones held.
+            living = OutboxRelay(records.database.engine, store, look_every=0.02, hold_ms=HOLD_MS)
+            async with living:
+                while (await living.standing()).pending:
+                    await asyncio.sleep(0.02)
+            for relay in relays:
+                relay.cancel()
+        committed = await shop.committed()
+        while (await store.counts("orders")).unfinished:
+            await asyncio.sleep(0.02)
+    await store.close()
+    assert len(committed) > how_many // 2
+    assert shop.ran == Counter(committed)
+
+
+@pytest.mark.parametrize(
+    "address, place", [("sqlite", "sqlite"), ("postgres", "redis")], indirect=True, ids=["files", "servers"]
+)
+@pytest.mark.timeout(600)
+async def test_each_committed_order_ran_once_whoever_died(records: Records, address: str, place: Place) -> None:
+    """Producers and relays are killed at any step, and jobs are pruned as soon as they ran."""
+    await _check_under_kills(records, address, place, 300)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3_600)
+async def test_each_of_many_committed_orders_ran_once(records: Records, address: str, place: Place) -> None:
+    await _check_under_kills(records, address, place, 5_000)
