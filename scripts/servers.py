@@ -1,4 +1,4 @@
-"""Find the programs that the tests need, or install them: Redis, PostgreSQL, and where they can be had Valkey, promtool."""
+"""Find the programs that the tests need, or install them: Redis, PostgreSQL; Valkey and promtool where they can be."""
 
 import os
 import re
