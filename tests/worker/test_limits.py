@@ -53,6 +53,23 @@ def test_each_queue_has_slots_of_its_own() -> None:
     assert appetite.wants() == Wants({"a": 2, "b": 1})
 
 
+def test_a_trip_leaves_the_other_its_share_of_the_slots() -> None:
+    """If one of two trips took all slots, nothing would run while it travels."""
+    appetite = Appetite({"a": 5, "b": 1}, WorkerOptions(), ManualClock(), trips=2)
+    first = appetite.wants()
+    appetite.set_aside(first)
+    assert (first, appetite.wants()) == (Wants({"a": 3, "b": 1}), Wants({"a": 2}))
+    assert appetite.share == 4
+
+
+def test_a_trip_leaves_the_other_its_share_of_shared_slots() -> None:
+    appetite = Appetite({"a": 4, "b": 4}, WorkerOptions(shared=4), ManualClock(), trips=2)
+    first = appetite.wants()
+    appetite.set_aside(first)
+    assert (first.at_most, appetite.wants().at_most) == (2, 2)
+    assert appetite.share == 2
+
+
 def test_shared_slots_go_to_the_first_queue_first() -> None:
     appetite, _ = _appetite({"urgent": 4, "usual": 4}, WorkerOptions(shared=4))
     lines = {"urgent": 6, "usual": 100}
