@@ -1,10 +1,15 @@
 """From what the store says to healthy, degraded or unhealthy."""
 
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
 import pytest
 
+from bullpen import SqliteStore
 from bullpen.errors import BadOption
 from bullpen.stores.base import Counts, WorkerInfo, WorkerState
-from bullpen.telemetry.checks import HealthOptions, Look, QueueLook, Status, judge
+from bullpen.telemetry.checks import HealthOptions, Look, QueueLook, Status, judge, look_at
 
 _WORKER = WorkerInfo(name="w", state=WorkerState.READY, queues={"mail": 1})
 
@@ -44,6 +49,20 @@ def test_the_thresholds_can_be_set() -> None:
     assert judge(_look(failed=11, workers=3), options).status == Status.DEGRADED
     assert judge(_look(failed=20, workers=3), options).status == Status.UNHEALTHY
     assert judge(_look(workers=2), options).checks["workers"].status == Status.DEGRADED
+
+
+async def test_a_store_that_hangs_is_an_answer_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    class Hanging(SqliteStore):
+        async def workers(self) -> Sequence[WorkerInfo]:
+            await asyncio.Event().wait()
+            return ()
+
+    monkeypatch.setattr("bullpen.telemetry.checks.LOOK_S", 0.01)
+    store = Hanging(tmp_path / "queue.db")
+    look = await look_at(store)
+    await store.close()
+    assert look.error == "no answer within 0.01 s"
+    assert judge(look, HealthOptions()).status == Status.UNHEALTHY
 
 
 @pytest.mark.parametrize("field", ["dead_letters_degraded", "min_workers", "store_slow", "live_within"])

@@ -1,5 +1,6 @@
 """Is all well? Four checks, each healthy, degraded or unhealthy; the worst of them is the answer."""
 
+import asyncio
 import contextlib
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -23,6 +24,8 @@ class Status(StrEnum):
 
 
 _ORDER = list(Status)
+LOOK_S = 3.0
+"""Whoever asks is answered within this time, also by a store that hangs."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,19 +87,26 @@ class Look(msgspec.Struct, frozen=True):
 
 async def look_at(store: Store, clock: Clock = SYSTEM_CLOCK) -> Look:
     """Ask the store for all that metrics and checks need; what goes wrong is part of the answer."""
-    begun = clock.mono_ms()
     try:
-        await store.open()
-        workers = tuple(await store.workers())
-        took_ms = clock.mono_ms() - begun
-        queues = {}
-        for name in await store.queues():
-            with contextlib.suppress(QueueMissing):  # obliterated meanwhile
-                since_ms = await store.oldest_waiting_ms(name)
-                oldest_ms = None if since_ms is None else max(0, clock.now_ms() - since_ms)
-                queues[name] = QueueLook(await store.counts(name), oldest_ms)
+        async with asyncio.timeout(LOOK_S):
+            return await _look(store, clock)
+    except TimeoutError:
+        return Look(error=f"no answer within {LOOK_S:g} s")
     except BullpenError as error:
         return Look(error=f"{type(error).__name__}: {error}")
+
+
+async def _look(store: Store, clock: Clock) -> Look:
+    begun = clock.mono_ms()
+    await store.open()
+    workers = tuple(await store.workers())
+    took_ms = clock.mono_ms() - begun
+    queues = {}
+    for name in await store.queues():
+        with contextlib.suppress(QueueMissing):  # obliterated meanwhile
+            since_ms = await store.oldest_waiting_ms(name)
+            oldest_ms = None if since_ms is None else max(0, clock.now_ms() - since_ms)
+            queues[name] = QueueLook(await store.counts(name), oldest_ms)
     return Look(queues, workers, took_ms)
 
 
