@@ -14,7 +14,6 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 
-import msgspec
 from sqlalchemy import delete, func, select, update
 
 from bullpen.errors import RecordsUnavailable, StoreUnavailable
@@ -23,13 +22,13 @@ from bullpen.job.record import JobRecord
 from bullpen.job.state import FINISHED, State
 from bullpen.records.database import Database
 from bullpen.records.model.lease import LostTheModel, ModelLease
-from bullpen.records.model.source import EVENTS, JOBS, Looked, Source
+from bullpen.records.model.source import EVENTS, JOBS, SCANNED, Looked, Source, Stream
 from bullpen.records.model.sql import insert_for
 from bullpen.records.model.writer import ModelWriter
 from bullpen.records.tables.model import job as job_table
 from bullpen.records.tables.model import minute, stream, tally
 from bullpen.scheduling.pauses import Pauses
-from bullpen.stores.base import FROM_START, Store
+from bullpen.stores.base import Store
 
 logger = logging.getLogger("bullpen.records")
 
@@ -37,24 +36,7 @@ _ROUNDS = 5
 """Pages of one queue before the next has its turn."""
 _FINDING_MS = 10_000
 """`queues` may be slow on a large server, and retention is not in a hurry."""
-_SCANNED = (
-    State.WAITING_CHILDREN,
-    State.DELAYED,
-    State.PRIORITIZED,
-    State.WAITING,
-    State.ACTIVE,
-    State.COMPLETED,
-    State.FAILED,
-)
-"""In the order of a job's life, so that few slip by; those that do have told an event meanwhile."""
 _TELLING = {EventKind.COMPLETED: State.COMPLETED, EventKind.FAILED: State.FAILED}
-
-
-class Stream(msgspec.Struct):
-    queue: str
-    cursor: str = FROM_START
-    is_scanning: bool = True
-    scan: int = 1
 
 
 class ModelFeeder:
@@ -275,7 +257,7 @@ class ModelFeeder:
     async def _scan(self, one: Stream) -> AsyncIterator[None]:
         """Look at every job of the queue, and at every row that was not met; a page at a time."""
         scan = one.scan
-        for state in _SCANNED:
+        for state in SCANNED:
             cursor: str | None = None
             while True:
                 page = await self._source.jobs(one.queue, state, cursor)

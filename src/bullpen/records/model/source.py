@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 
+import msgspec
+
 from bullpen.errors import BadOption, QueueMissing
 from bullpen.job.record import JobRecord
 from bullpen.job.state import State
-from bullpen.stores.base import Counts, EventPage, JobPage, Store
+from bullpen.stores.base import FROM_START, Counts, EventPage, JobPage, Store
 
 EVENTS = 2_000
 JOBS = 500
@@ -13,7 +15,26 @@ JOBS = 500
 Looked = dict[str, JobRecord | None]
 """Jobs by their ids as they are now; None for one that is gone."""
 
+SCANNED = (
+    State.WAITING_CHILDREN,
+    State.DELAYED,
+    State.PRIORITIZED,
+    State.WAITING,
+    State.ACTIVE,
+    State.COMPLETED,
+    State.FAILED,
+)
+"""In the order of a job's life, so that few slip by; those that do have told an event meanwhile."""
 _NOTHING = JobPage((), None)
+
+
+class Stream(msgspec.Struct):
+    """How far a queue was read, and whether it is to be scanned."""
+
+    queue: str
+    cursor: str = FROM_START
+    is_scanning: bool = True
+    scan: int = 1
 
 
 class Source:
