@@ -94,6 +94,10 @@ class ModelFeeder:
             except (StoreUnavailable, RecordsUnavailable) as error:
                 logger.warning("the read model cannot go on, trying again: %s", error)
                 moved = False
+            except Exception:
+                # Whatever it is, pages that grow stale in silence are worse; it begins again from what was written.
+                logger.exception("the read model met an error, trying again")
+                moved = False
             if moved:
                 pauses.begin_anew()
             else:
