@@ -280,7 +280,8 @@ class Shop:
     async def _run(self, *words: object) -> None:
         process = await asyncio.create_subprocess_exec(*command(str(words[0]), *words[1:]), cwd=ROOT)
         try:
-            await asyncio.wait_for(process.wait(), 60)
+            async with asyncio.timeout(60):
+                await process.wait()
         except TimeoutError:
             pass  # a relay with nothing left to die of
         finally:

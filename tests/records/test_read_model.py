@@ -176,7 +176,7 @@ async def test_a_gap_is_made_good_by_a_scan(
         await scene.end(Completed() if n % 2 else Failed(Failure("no")))
     await store.drain("mail", delayed=False)
     await asyncio.gather(*[queue.add("late", {"n": n}) for n in range(7)])
-    feeder._store = blind
+    feeder._source.store = blind
     await feeder.catch_up()
     await _check(records, store)
     assert not (await records.jobs.lag())["mail"].is_scanning

@@ -113,7 +113,9 @@ class OutboxRelay:
 
     async def _pause(self) -> None:
         try:
-            await asyncio.wait_for(self._nudged.wait(), self._look_every)
+            # Not `wait_for`: before Python 3.12 it may lose a cancellation that comes with the nudge.
+            async with asyncio.timeout(self._look_every):
+                await self._nudged.wait()
         except TimeoutError:
             pass  # nobody nudged: another process may have written
         self._nudged.clear()

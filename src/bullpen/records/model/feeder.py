@@ -12,50 +12,31 @@
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 
-import msgspec
 from sqlalchemy import delete, func, select, update
 
-from bullpen.errors import BadOption, QueueMissing, RecordsUnavailable, StoreUnavailable
+from bullpen.errors import RecordsUnavailable, StoreUnavailable
 from bullpen.job.events import Event, EventKind
 from bullpen.job.record import JobRecord
 from bullpen.job.state import FINISHED, State
 from bullpen.records.database import Database
 from bullpen.records.model.lease import LostTheModel, ModelLease
+from bullpen.records.model.source import EVENTS, JOBS, SCANNED, Looked, Source, Stream
 from bullpen.records.model.sql import insert_for
 from bullpen.records.model.writer import ModelWriter
 from bullpen.records.tables.model import job as job_table
 from bullpen.records.tables.model import minute, stream, tally
 from bullpen.scheduling.pauses import Pauses
-from bullpen.stores.base import FROM_START, EventPage, Store
+from bullpen.stores.base import Store
 
 logger = logging.getLogger("bullpen.records")
 
-_EVENTS = 2_000
-_JOBS = 500
 _ROUNDS = 5
 """Pages of one queue before the next has its turn."""
 _FINDING_MS = 10_000
 """`queues` may be slow on a large server, and retention is not in a hurry."""
-_SCANNED = (
-    State.WAITING_CHILDREN,
-    State.DELAYED,
-    State.PRIORITIZED,
-    State.WAITING,
-    State.ACTIVE,
-    State.COMPLETED,
-    State.FAILED,
-)
-"""In the order of a job's life, so that few slip by; those that do have told an event meanwhile."""
 _TELLING = {EventKind.COMPLETED: State.COMPLETED, EventKind.FAILED: State.FAILED}
-
-
-class Stream(msgspec.Struct):
-    queue: str
-    cursor: str = FROM_START
-    is_scanning: bool = True
-    scan: int = 1
 
 
 class ModelFeeder:
@@ -76,13 +57,15 @@ class ModelFeeder:
         look_every: float = 0.1,
     ) -> None:
         self._database = database
-        self._store = store
+        self._source = Source(store)
         self._queues = None if queues is None else list(queues)
         self._keep_minutes_ms = keep_minutes_ms
         self._look_every = look_every
         self._lease = ModelLease(database)
         self._writer = ModelWriter(database, fields)
         self._streams: dict[str, Stream] = {}
+        self._scans: dict[str, AsyncIterator[None]] = {}
+        """Those that are not done."""
         self._found_ms: int | None = None
         self._is_ours = False
         self._running: asyncio.Task[None] | None = None
@@ -111,6 +94,10 @@ class ModelFeeder:
             except (StoreUnavailable, RecordsUnavailable) as error:
                 logger.warning("the read model cannot go on, trying again: %s", error)
                 moved = False
+            except Exception:
+                # Whatever it is, pages that grow stale in silence are worse; it begins again from what was written.
+                logger.exception("the read model met an error, trying again")
+                moved = False
             if moved:
                 pauses.begin_anew()
             else:
@@ -132,6 +119,10 @@ class ModelFeeder:
         except LostTheModel:
             self._is_ours = False
             return False
+        except BaseException:
+            # What was in hand may be ahead of what was written: begin again from there.
+            self._is_ours = False
+            raise
         return any(moved)
 
     async def _is_our_turn(self) -> bool:
@@ -140,6 +131,7 @@ class ModelFeeder:
             async with self._database.reading() as connection:
                 query = select(stream.c.queue, stream.c.cursor, stream.c.is_scanning, stream.c.scan)
                 self._streams = {row.queue: Stream(*row) for row in await connection.execute(query)}
+            self._scans = {}
             self._is_ours, self._found_ms = True, None
         return self._is_ours
 
@@ -148,7 +140,7 @@ class ModelFeeder:
         now_ms = self._database.clock.now_ms()
         if self._found_ms is not None and now_ms - self._found_ms < _FINDING_MS:
             return
-        for queue in await self._store.queues() if self._queues is None else self._queues:
+        for queue in await self._source.store.queues() if self._queues is None else self._queues:
             self._streams.setdefault(queue, Stream(queue))
         for one in list(self._streams.values()):
             await self._write(one, {}, swept=FINISHED)
@@ -160,12 +152,11 @@ class ModelFeeder:
 
     async def _compare(self, one: Stream) -> None:
         """Count as the store counts: what told no event (a queue removed, a priority changed) is found so."""
-        try:
-            counts = await self._store.counts(one.queue)
-        except QueueMissing:
+        counts = await self._source.counts(one.queue)
+        if counts is None:
             await self.forget(one.queue)
             return
-        page = await self._page(one)
+        page = await self._source.events(one.queue, one.cursor)
         if one.is_scanning or page.events or page.gap:
             return  # it is about to change: another time
         query = select(tally.c.state, func.sum(tally.c.jobs)).where(tally.c.queue == one.queue).group_by(tally.c.state)
@@ -178,16 +169,20 @@ class ModelFeeder:
 
     async def _turn(self, one: Stream) -> bool:
         moved = await self._read_events(one)
-        if one.is_scanning:
-            await self._scan(one)
+        if not one.is_scanning:
+            return moved
+        # Between its pages events are read and other queues have their turns, or their logs would run over.
+        scan = self._scans.setdefault(one.queue, self._scan(one))
+        async for _ in scan:
             return True
-        return moved
+        del self._scans[one.queue]
+        return True
 
     async def _read_events(self, one: Stream) -> bool:
         moved = False
         for _ in range(_ROUNDS):
-            page = await self._page(one)
-            is_all = len(page.events) < _EVENTS
+            page = await self._source.events(one.queue, one.cursor)
+            is_all = len(page.events) < EVENTS
             if page.gap:
                 one.is_scanning, one.scan = True, one.scan + 1
             if page.events or page.gap or page.cursor != one.cursor:
@@ -200,28 +195,13 @@ class ModelFeeder:
                 break
         return moved
 
-    async def _page(self, one: Stream) -> EventPage:
-        try:
-            return await self._store.events(one.queue, after=one.cursor, limit=_EVENTS, timeout_ms=0)
-        except BadOption:
-            # The queue was removed and begun anew: its log does not know our place.
-            end = await self._store.events(one.queue, after=None, limit=1, timeout_ms=0)
-            return EventPage((), end.cursor, gap=True)
-
     async def _take(self, one: Stream, events: Sequence[Event], *, is_all: bool) -> None:
         ids = list(dict.fromkeys(event.job_id for event in events if event.job_id is not None))
         swept = {_TELLING[event.kind] for event in events if event.kind in _TELLING}
         if any(event.kind is EventKind.CLEANED for event in events):
             swept = set(FINISHED)
-        looked = await self._look(one.queue, ids)
+        looked = await self._source.look(one.queue, ids)
         await self._write(one, looked, events=events, swept=swept, is_all=is_all)
-
-    async def _look(self, queue: str, ids: Sequence[str]) -> dict[str, JobRecord | None]:
-        looked: dict[str, JobRecord | None] = {}
-        for start in range(0, len(ids), _JOBS):
-            some = ids[start : start + _JOBS]
-            looked |= dict(zip(some, await self._store.look(queue, some), strict=True))
-        return looked
 
     async def _write(
         self,
@@ -233,7 +213,7 @@ class ModelFeeder:
         is_all: bool = False,
     ) -> None:
         """Rows, cursor and lease in one transaction; the store was asked before it begins."""
-        oldest = {state: await self._oldest(one.queue, state) for state in swept}
+        oldest = {state: await self._source.oldest(one.queue, state) for state in swept}
         looked = {**looked, **await self._ties(one.queue, oldest, looked)}
         async with self._database.writing() as connection:
             await self._lease.renew(connection)
@@ -250,16 +230,9 @@ class ModelFeeder:
             new = insert_for(self._database, stream).values(queue=one.queue, **values)
             await connection.execute(new.on_conflict_do_update(index_elements=[stream.c.queue], set_=values))
 
-    async def _oldest(self, queue: str, state: State) -> JobRecord | None:
-        try:
-            page = await self._store.jobs(queue, state, limit=1)
-        except QueueMissing:
-            return None
-        return page.jobs[0] if page.jobs else None
-
     async def _ties(
         self, queue: str, oldest: Mapping[State, JobRecord | None], known: Mapping[str, JobRecord | None]
-    ) -> dict[str, JobRecord | None]:
+    ) -> Looked:
         """Jobs that finished in the same millisecond as the oldest one that is kept: they may be gone or not."""
         ids: list[str] = []
         async with self._database.reading() as connection:
@@ -267,8 +240,8 @@ class ModelFeeder:
                 if job is not None:
                     is_tie = (job_table.c.queue == queue) & (job_table.c.state == state.value)
                     is_tie &= job_table.c.finished_ms == job.finished_ms
-                    ids += (await connection.execute(select(job_table.c.id).where(is_tie).limit(_JOBS))).scalars()
-        return await self._look(queue, [job_id for job_id in ids if job_id not in known])
+                    ids += (await connection.execute(select(job_table.c.id).where(is_tie).limit(JOBS))).scalars()
+        return await self._source.look(queue, [job_id for job_id in ids if job_id not in known])
 
     async def _note_caught_up(self, one: Stream) -> None:
         """That nothing happened is news too, once a second."""
@@ -285,30 +258,28 @@ class ModelFeeder:
 
     # ── scanning ─────────────────────────────────────────────────────────────────────────
 
-    async def _scan(self, one: Stream) -> None:
-        """Look at every job of the queue, and at every row that was not met."""
+    async def _scan(self, one: Stream) -> AsyncIterator[None]:
+        """Look at every job of the queue, and at every row that was not met; a page at a time."""
         scan = one.scan
-        for state in _SCANNED:
+        for state in SCANNED:
             cursor: str | None = None
             while True:
-                try:
-                    page = await self._store.jobs(one.queue, state, limit=_JOBS, cursor=cursor)
-                except QueueMissing:
-                    break
+                page = await self._source.jobs(one.queue, state, cursor)
                 await self._write(one, {job.id: job for job in page.jobs})
-                await self._read_events(one)
+                yield
                 cursor = page.next_cursor
                 if cursor is None:
                     break
         while unmet := await self._unmet(one.queue, scan):
-            await self._write(one, await self._look(one.queue, unmet))
+            await self._write(one, await self._source.look(one.queue, unmet))
+            yield
         # A gap that came meanwhile asks for another one.
         if one.scan == scan:
             one.is_scanning = False
             await self._write(one, {})
 
     async def _unmet(self, queue: str, scan: int) -> list[str]:
-        query = select(job_table.c.id).where((job_table.c.queue == queue) & (job_table.c.scan < scan)).limit(_JOBS)
+        query = select(job_table.c.id).where((job_table.c.queue == queue) & (job_table.c.scan < scan)).limit(JOBS)
         async with self._database.reading() as connection:
             return list((await connection.execute(query)).scalars())
 
@@ -320,6 +291,7 @@ class ModelFeeder:
     async def forget(self, queue: str) -> None:
         """Drop all that is known of a queue."""
         self._streams.pop(queue, None)
+        self._scans.pop(queue, None)
         async with self._database.writing() as connection:
             await self._lease.renew(connection)
             for state in State:

@@ -86,9 +86,9 @@ class ModelWriter:
         query = query.where((job_table.c.queue == queue) & (job_table.c.state == state))
         if before_ms is not None:
             query = query.where(job_table.c.finished_ms < before_ms)
-        gone = [dict(row._mapping) for row in await connection.execute(query)]  # noqa: SLF001 - its public name
-        await self._write(connection, [], [], [], gone)
-        await self._count(connection, queue, Counter({kind: -n for kind, n in Counter(map(_kind, gone)).items()}))
+        while gone := [dict(row._mapping) for row in await connection.execute(query.limit(_AT_ONCE))]:  # noqa: SLF001 - its public name
+            await self._write(connection, [], [], [], gone)
+            await self._count(connection, queue, Counter({kind: -n for kind, n in Counter(map(_kind, gone)).items()}))
 
     # ── parts ────────────────────────────────────────────────────────────────────────────
 
