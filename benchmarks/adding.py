@@ -20,8 +20,10 @@ async def add_one_by_one(queue: Queue, jobs: int) -> None:
 
 
 async def add_concurrently(queue: Queue, jobs: int) -> None:
-    for _ in range(0, jobs, COMPANY):
-        await asyncio.gather(*[queue.add(JOB, payload(n=n)) for n in range(COMPANY)])
+    async def produce() -> None:
+        await add_one_by_one(queue, jobs // COMPANY)
+
+    await asyncio.gather(*[produce() for _ in range(COMPANY)])
 
 
 async def add_in_bulk(queue: Queue, jobs: int) -> None:

@@ -23,16 +23,17 @@ _HEAD_START_NS = 100_000_000
 
 async def add_all(queue: Queue, way: str, jobs: int) -> None:
     data = payload(n=0)
-    if way == "one":
-        for _ in range(jobs):
-            await queue.add(JOB, data)
+    if way == "bulk":
+        for start in range(0, jobs, COMPANY):
+            await queue.add_bulk([queue.prepare(JOB, data) for _ in range(min(COMPANY, jobs - start))])
         return
-    for start in range(0, jobs, COMPANY):
-        size = min(COMPANY, jobs - start)
-        if way == "concurrent":
-            await asyncio.gather(*[queue.add(JOB, data) for _ in range(size)])
-        else:
-            await queue.add_bulk([queue.prepare(JOB, data) for _ in range(size)])
+
+    async def produce(share: int) -> None:
+        for _ in range(share):
+            await queue.add(JOB, data)
+
+    producers = COMPANY if way == "concurrent" else 1
+    await asyncio.gather(*[produce(jobs // producers) for _ in range(producers)])
 
 
 async def add_in_time(queue: Queue, jobs: int, rate: float | None) -> float:

@@ -107,9 +107,18 @@ class Peer(ABC):
     @abstractmethod
     async def add(self, data: Data) -> None: ...
 
-    async def add_at_once(self, jobs: Sequence[Data]) -> None:
-        """All of them as single adds that do not wait for each other."""
-        await asyncio.gather(*[self.add(data) for data in jobs])
+    async def add_while_others_do(self, data: Data) -> None:
+        """A single add, made by one of many at the same time."""
+        await self.add(data)
+
+    async def add_at_once(self, jobs: int, data: Data) -> None:
+        """Single adds by that many producers, as the requests of a web server are: each makes one after the other."""
+
+        async def produce(share: int) -> None:
+            for _ in range(share):
+                await self.add_while_others_do(data)
+
+        await asyncio.gather(*[produce(jobs // COMPANY) for _ in range(COMPANY)])
 
     async def add_in_bulk(self, jobs: Sequence[Data]) -> None:
         raise NotImplementedError
@@ -145,8 +154,8 @@ class ThreadedPeer(Peer):
     async def add(self, data: Data) -> None:
         self.add_now(data)
 
-    async def add_at_once(self, jobs: Sequence[Data]) -> None:
-        list(self._threads.map(self.add_now, jobs))
+    async def add_at_once(self, jobs: int, data: Data) -> None:
+        list(self._threads.map(self.add_now, [data] * jobs))
 
 
 # ── the worker's processes ───────────────────────────────────────────────────────────────
@@ -191,10 +200,11 @@ async def _added(peer: Peer, *, way: str, jobs: int, data: Data) -> dict[str, fl
     if way == "one":
         for _ in range(jobs):
             await peer.add(data)
+    elif way == "concurrent":
+        await peer.add_at_once(jobs, data)
     else:
-        add = peer.add_at_once if way == "concurrent" else peer.add_in_bulk
         for n in range(0, jobs, COMPANY):
-            await add([data] * min(COMPANY, jobs - n))
+            await peer.add_in_bulk([data] * min(COMPANY, jobs - n))
     return {"seconds": time.perf_counter() - start}
 
 

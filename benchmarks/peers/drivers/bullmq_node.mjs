@@ -91,11 +91,14 @@ async function add(queue, { way, jobs, data, delay_ms: delay }) {
   const start = nowNs();
   if (way === "one") {
     for (let n = 0; n < jobs; n++) await queue.add(JOB, data, opts);
+  } else if (way === "concurrent") {
+    const produce = async () => {
+      for (let n = 0; n < jobs / COMPANY; n++) await queue.add(JOB, data, opts);
+    };
+    await Promise.all(Array.from({ length: COMPANY }, produce));
   } else {
     for (let n = 0; n < jobs; n += COMPANY) {
-      const company = Array.from({ length: Math.min(COMPANY, jobs - n) }, () => ({ name: JOB, data, opts }));
-      if (way === "bulk") await queue.addBulk(company);
-      else await Promise.all(company.map((job) => queue.add(job.name, job.data, job.opts)));
+      await queue.addBulk(Array.from({ length: Math.min(COMPANY, jobs - n) }, () => ({ name: JOB, data, opts })));
     }
   }
   return { seconds: (nowNs() - start) / 1e9 };

@@ -1,6 +1,5 @@
 """PgQueuer: batches of 500, one buffered acknowledgement for many; its log keeps what became of each job."""
 
-import asyncio
 import json
 from collections.abc import Sequence
 from datetime import timedelta
@@ -30,10 +29,9 @@ class OnPgQueuer(Peer):
     async def add(self, data: Data) -> None:
         await self._queries.enqueue(ENTRYPOINT, json.dumps(data).encode())
 
-    async def add_at_once(self, jobs: Sequence[Data]) -> None:
+    async def add_while_others_do(self, data: Data) -> None:
         # One connection answers one question at a time: those at the same time need several.
-        payloads = [json.dumps(data).encode() for data in jobs]
-        await asyncio.gather(*[self._pooled.enqueue(ENTRYPOINT, payload) for payload in payloads])
+        await self._pooled.enqueue(ENTRYPOINT, json.dumps(data).encode())
 
     async def add_in_bulk(self, jobs: Sequence[Data]) -> None:
         payloads = [json.dumps(data).encode() for data in jobs]

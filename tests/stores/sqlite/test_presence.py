@@ -1,12 +1,13 @@
-"""Who is woken after a commit. Only SQLite has neighbours: Redis tells its clients by itself."""
+"""Who is known and who is woken. Only SQLite has neighbours: Redis tells its clients by itself."""
 
+import fcntl
 import os
 import time
 from pathlib import Path
 
 import pytest
 
-from bullpen.stores.sqlite.presence import Neighbours
+from bullpen.stores.sqlite.presence import DeadProcess, Neighbours, Presence, find_dead
 
 
 @pytest.fixture
@@ -71,3 +72,45 @@ def test_one_who_has_gone_does_no_harm(folder: Path) -> None:
     neighbours.wake()
     (folder / "other.wake").unlink()
     neighbours.wake()
+
+
+def test_one_who_is_about_to_enter_is_not_taken_for_dead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its entry is there and not yet locked; another process that sweeps at this moment leaves it alone."""
+    swept: list[DeadProcess] = []
+
+    def sweep_first(fd: int, operation: int) -> None:
+        monkeypatch.undo()
+        for dead in find_dead(tmp_path / "queue.db-live", "neighbour"):
+            swept.append(dead)
+            dead.bury()
+        fcntl.flock(fd, operation)
+
+    monkeypatch.setattr("bullpen.stores.sqlite.presence.fcntl.flock", sweep_first)
+    presence = Presence(tmp_path / "queue.db", "slow")
+    assert swept == []
+    assert sorted(path.name for path in presence.folder.iterdir()) == ["slow.live", "slow.wake"]
+    presence.close()
+
+
+def test_one_whose_entry_was_removed_enters_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that was held up for minutes on its way in."""
+
+    def remove_first(fd: int, operation: int) -> None:
+        monkeypatch.undo()
+        (tmp_path / "queue.db-live" / "slow.new").unlink()
+        fcntl.flock(fd, operation)
+
+    monkeypatch.setattr("bullpen.stores.sqlite.presence.fcntl.flock", remove_first)
+    presence = Presence(tmp_path / "queue.db", "slow")
+    assert (presence.folder / "slow.live").exists()
+    assert find_dead(presence.folder, "neighbour") == []
+    presence.close()
+
+
+def test_what_a_process_left_that_died_on_its_way_in_is_removed(folder: Path) -> None:
+    left = folder / "dead.new"
+    left.touch()
+    os.utime(left, (0, 0))
+    (dead,) = find_dead(folder, "own")
+    dead.bury()
+    assert list(folder.iterdir()) == []

@@ -23,6 +23,8 @@ import msgspec
 _NUMBER = struct.Struct("<q")
 _COARSE_NS = 2_000_000_000
 """The coarsest time that a file system keeps."""
+_UNBORN_S = 60
+"""A process that takes longer than this to enter died on the way."""
 
 
 class Presence:
@@ -34,13 +36,7 @@ class Presence:
         self.folder.mkdir(exist_ok=True)
         self._live = self.folder / f"{instance}.live"
         self._wake = self.folder / f"{instance}.wake"
-        # Locked before it has its name: an unlocked `.live` file means a dead process to all others.
-        unnamed = self.folder / f"{instance}.new"
-        self._fd = os.open(unnamed, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        fcntl.flock(self._fd, fcntl.LOCK_EX)
-        # Written, not only sized: on a full disk the first touch of an empty page would kill the process.
-        os.write(self._fd, bytes(_NUMBER.size))
-        unnamed.rename(self._live)
+        self._fd = _enter(self.folder / f"{instance}.new", self._live)
         self._received = mmap.mmap(self._fd, _NUMBER.size)
         os.mkfifo(self._wake, 0o600)
         # Open for both ends: a pipe whose last writer left would read as ended, over and over.
@@ -66,6 +62,24 @@ class Presence:
         self._received.close()
         os.close(self.wake_fd)
         os.close(self._fd)
+
+
+def _enter(unnamed: Path, live: Path) -> int:
+    """Locked before it has its name: an unlocked `.live` file means a dead process to all others."""
+    while True:
+        fd = os.open(unnamed, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX)
+            # Written, not only sized: on a full disk the first touch of an empty page would kill the process.
+            os.write(fd, bytes(_NUMBER.size))
+            unnamed.rename(live)
+        except FileNotFoundError:
+            os.close(fd)  # we were so slow that another took it for a dead process's and removed it
+        except BaseException:
+            os.close(fd)
+            raise
+        else:
+            return fd
 
 
 class Neighbours:
@@ -140,5 +154,15 @@ def _dead_or_none(entry: Path) -> DeadProcess | None:
 
 
 def _others(folder: Path, own: str) -> list[Path]:
-    found = [Path(entry.path) for entry in os.scandir(folder) if not entry.name.startswith(own)]
-    return [path for path in found if path.suffix in (".live", ".new")]
+    found = [entry for entry in os.scandir(folder) if not entry.name.startswith(own)]
+    return [Path(entry.path) for entry in found if entry.name.endswith(".live") or _is_unborn(entry)]
+
+
+def _is_unborn(entry: "os.DirEntry[str]") -> bool:
+    """Left by a process that died before it was known; one that is about to enter is not locked yet either."""
+    if not entry.name.endswith(".new"):
+        return False
+    try:
+        return time.time() - entry.stat().st_mtime > _UNBORN_S
+    except FileNotFoundError:
+        return False  # it has its name by now
