@@ -137,4 +137,5 @@ def own_part(sizes: Sizes) -> tuple[list[Trial], list[Ratio]]:
             raise
         return [], []
     compared = own.ratios() if hasattr(own, "ratios") else []
-    return list(own.trials(quick=sizes.quick)), list(compared)
+    # Made once: they compare Bullpen with itself, and each repeats within itself what is timed.
+    return [dataclasses.replace(trial, once=True) for trial in own.trials(quick=sizes.quick)], list(compared)
