@@ -19,6 +19,7 @@ from bullpen import (
 from bullpen.job.record import Failure
 from bullpen.testing import run_until_empty, test_context
 from tests.flows.conftest import StartWorker
+from tests.worker.waiting import until
 
 _PATIENCE_S = 30
 
@@ -174,6 +175,9 @@ async def test_a_parent_that_returns_too_early_runs_again(pen: Bullpen, start_wo
 
     @pen.job(queue="pages")
     async def page(ctx: Context, number: int) -> int:
+        parent = ctx.job.parent
+        assert parent is not None
+        await until(lambda: pen.store.job(parent), lambda job: job.state == State.WAITING_CHILDREN)
         return number
 
     @pen.job(queue="books")

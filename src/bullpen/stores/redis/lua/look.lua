@@ -3,17 +3,17 @@
   ARGV 1 the queue's base  2 and of our own keys  3… the jobs' ids
   Returns for each {} if there is no such job, else {state, run time ms or "", record fields}
   Emits nothing ]]
-local queue, first = open_queue(ARGV[1], ARGV[2]), 3
+local queue, ids, found = open_queue(ARGV[1], ARGV[2]), {}, {}
+for n = 3, #ARGV do ids[n - 2] = ARGV[n] end
 
-local found = {}
-for n = first, #ARGV do
-  local id, entry = ARGV[n], {}
+for n, id in ipairs(ids) do
+  local entry = {}
   local fields = redis.call("HGETALL", queue.base .. id)
   if #fields > 0 then
     -- The line itself is not searched, since that takes the longer the more wait there.
     local state, run_at = state_out_of_line(queue, id)
     entry = { state or "waiting", run_at or "", fields }
   end
-  found[#found + 1] = entry
+  found[n] = entry
 end
 return found
