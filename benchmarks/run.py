@@ -13,7 +13,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,11 +42,13 @@ class Run:
         self.figures = Figures()
         self.went_wrong = False
 
-    async def all_rounds(self) -> None:
+    async def all_rounds(self) -> AsyncIterator[int]:
+        """Each round as it ends."""
         for number in range(1, self._rounds + 1):
             for trial in self._trials:
                 if number == 1 or not trial.once:
                     await self._try(trial, number)
+            yield number
 
     async def _try(self, trial: Trial, number: int) -> None:
         first = trial.series[0]
@@ -83,13 +85,13 @@ async def bench(args: argparse.Namespace) -> int:
     own_trials, own_ratios = own_part(sizes)
     trials = chosen([*all_trials(sizes, find_limit(args.limit), commands), *own_trials], args.only)
     run = Run(trials, sizes.rounds)
-    await run.all_rounds()
     series = in_order(one for trial in trials for one in trial.series)
-    ratios = [*all_ratios(), *own_ratios]
-    found = run.figures, series, ratios, await setting_of(sizes, load, commands)
+    found = run.figures, series, [*all_ratios(), *own_ratios], await setting_of(sizes, load, commands)
+    async for _ in run.all_rounds():
+        # A run that is ended before its time leaves the rounds that it made.
+        (OUT / "latest.json").write_text(as_json(*found))
+        (OUT / "latest.md").write_text(as_markdown(*found))
     text = as_markdown(*found)
-    (OUT / "latest.json").write_text(as_json(*found))
-    (OUT / "latest.md").write_text(text)
     print(text)
     drawn = await draw(OUT / "latest.json", PAGE.parent if args.write_docs else OUT)
     if args.write_docs:
