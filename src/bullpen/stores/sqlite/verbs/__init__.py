@@ -1,0 +1,1 @@
+"""The verbs of this store by family, as `bullpen.stores.verbs` has them."""

@@ -1,0 +1,117 @@
+"""Adding jobs, and running them."""
+
+from collections.abc import Mapping, Sequence
+
+from bullpen.job.record import CrashKind, CrashLimits, Lease
+from bullpen.job.spec import NewJob
+from bullpen.job.trees import check_children, check_trees
+from bullpen.job.verdicts import Settlement
+from bullpen.stores.base import Added, Claimed, Exchanged, Notice, Renewal, Rescued, SettleOutcome, WorkerInfo
+from bullpen.stores.sqlite import adding, claiming, leasing, looking, rescuing
+from bullpen.stores.sqlite.exchanging import exchange
+from bullpen.stores.sqlite.file import Waiter
+from bullpen.stores.sqlite.opened import OpenFile
+from bullpen.stores.sqlite.requests import answer_add, answer_exchange
+
+
+class Working(OpenFile):
+    async def add(self, jobs: Sequence[NewJob], *, request: str) -> Sequence[Added]:
+        check_trees(jobs)
+        return await self._write(lambda tx: answer_add(tx, request, lambda: adding.add_checked(tx, jobs)))
+
+    async def add_children(self, lease: Lease, jobs: Sequence[NewJob], *, request: str) -> Sequence[Added]:
+        check_children(jobs)
+        return await self._write(lambda tx: answer_add(tx, request, lambda: adding.add_children(tx, lease, jobs)))
+
+    async def claim(
+        self,
+        wants: Mapping[str, int],
+        *,
+        worker: str,
+        lease_ms: int,
+        request: str,
+        at_most: int | None = None,
+        held_elsewhere: bool = False,
+    ) -> Claimed:
+        token = self._file.next_claim(held_elsewhere=held_elsewhere)
+        claimant = claiming.Claimant(worker, lease_ms, token)
+        return (await self._exchange((), wants, claimant, request, at_most)).claimed
+
+    async def settle(self, settlements: Sequence[Settlement], *, request: str) -> Sequence[SettleOutcome]:
+        return (await self.exchange(settlements, {}, worker="", lease_ms=0, request=request)).settled
+
+    async def exchange(
+        self,
+        settlements: Sequence[Settlement],
+        wants: Mapping[str, int],
+        *,
+        worker: str,
+        lease_ms: int,
+        request: str,
+        at_most: int | None = None,
+    ) -> Exchanged:
+        claimant = claiming.Claimant(worker, lease_ms, self._file.next_claim())
+        return await self._exchange(settlements, wants, claimant, request, at_most)
+
+    async def _exchange(
+        self,
+        settlements: Sequence[Settlement],
+        wants: Mapping[str, int],
+        claimant: claiming.Claimant,
+        request: str,
+        at_most: int | None,
+    ) -> Exchanged:
+        file = self._file
+        answer = await self._write(
+            lambda tx: answer_exchange(
+                tx,
+                request,
+                claimant.lease_ms,
+                claimant.token.text,
+                lambda may: exchange(tx, settlements, wants if may else {}, claimant, at_most),
+            )
+        )
+        file.presence.mark_received(claimant.token.number)
+        return answer
+
+    async def renew(self, leases: Sequence[Lease], *, lease_ms: int) -> Sequence[Renewal]:
+        return await self._write(lambda tx: leasing.renew(tx, leases, lease_ms)) if leases else []
+
+    async def abandon(self, request: str) -> int:
+        return await self._write(lambda tx: rescuing.abandon(tx, request))
+
+    async def rescue(self, queues: Sequence[str], *, limits: CrashLimits) -> Rescued:
+        return await self._write(lambda tx: rescuing.rescue(tx, queues, limits, self._file.find_dead()))
+
+    async def report_crash(self, worker: str, kind: CrashKind, *, limits: CrashLimits) -> Rescued:
+        return await self._write(lambda tx: rescuing.report_crash(tx, worker, kind, limits))
+
+    async def wait(self, queues: Sequence[str], *, timeout_ms: int) -> bool:
+        wanted = frozenset(queues)
+        file = self._file
+        waiter = Waiter(lambda news: not wanted.isdisjoint(news.runnable))
+        # Joined before the look: what is committed in between wakes us.
+        file.join(waiter)
+        try:
+            now_ms = self._clock.now_ms()
+            due_ms = await file.read(lambda db: looking.runnable_from_ms(db, queues, now_ms))
+            if due_ms is not None and due_ms <= now_ms:
+                return True
+            until_due = timeout_ms if due_ms is None else min(due_ms - now_ms, timeout_ms)
+            return await waiter.sleep(until_due / 1000) or until_due < timeout_ms
+        finally:
+            file.leave(waiter)
+
+    async def notices(self, worker: str, *, timeout_ms: int) -> Sequence[Notice]:
+        return await self._look_until(
+            timeout_ms,
+            concerns=lambda news: news.cancelling,
+            look=lambda: self._file.read(lambda db: looking.notices(db, worker)),
+            enough=bool,
+        )
+
+    async def beat(self, info: WorkerInfo, *, ttl_ms: int) -> None:
+        await self._write(lambda tx: leasing.beat(tx, info, ttl_ms))
+
+    async def workers(self) -> Sequence[WorkerInfo]:
+        return await self._file.read(lambda db: looking.workers(db, self._clock.now_ms()))
