@@ -20,10 +20,7 @@ async def add_one_by_one(queue: Queue, jobs: int) -> None:
 
 
 async def add_concurrently(queue: Queue, jobs: int) -> None:
-    async def produce() -> None:
-        await add_one_by_one(queue, jobs // COMPANY)
-
-    await asyncio.gather(*[produce() for _ in range(COMPANY)])
+    await asyncio.gather(*[add_one_by_one(queue, len(range(n, jobs, COMPANY))) for n in range(COMPANY)])
 
 
 async def add_in_bulk(queue: Queue, jobs: int) -> None:

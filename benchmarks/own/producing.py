@@ -33,7 +33,7 @@ async def add_all(queue: Queue, way: str, jobs: int) -> None:
             await queue.add(JOB, data)
 
     producers = COMPANY if way == "concurrent" else 1
-    await asyncio.gather(*[produce(jobs // producers) for _ in range(producers)])
+    await asyncio.gather(*[produce(len(range(n, jobs, producers))) for n in range(producers)])
 
 
 async def add_in_time(queue: Queue, jobs: int, rate: float | None) -> float:

@@ -118,7 +118,7 @@ class Peer(ABC):
             for _ in range(share):
                 await self.add_while_others_do(data)
 
-        await asyncio.gather(*[produce(jobs // COMPANY) for _ in range(COMPANY)])
+        await asyncio.gather(*[produce(len(range(n, jobs, COMPANY))) for n in range(COMPANY)])
 
     async def add_in_bulk(self, jobs: Sequence[Data]) -> None:
         raise NotImplementedError

@@ -92,8 +92,8 @@ async function add(queue, { way, jobs, data, delay_ms: delay }) {
   if (way === "one") {
     for (let n = 0; n < jobs; n++) await queue.add(JOB, data, opts);
   } else if (way === "concurrent") {
-    const produce = async () => {
-      for (let n = 0; n < jobs / COMPANY; n++) await queue.add(JOB, data, opts);
+    const produce = async (_, first) => {
+      for (let n = first; n < jobs; n += COMPANY) await queue.add(JOB, data, opts);
     };
     await Promise.all(Array.from({ length: COMPANY }, produce));
   } else {
