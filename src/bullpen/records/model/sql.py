@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sqlalchemy import Table, text
+from sqlalchemy import Table, bindparam, text
 from sqlalchemy.dialects import postgresql, sqlite
 
 from bullpen.records.database import Database
@@ -25,8 +25,12 @@ def put_words(database: Database) -> Any:
 
 
 def drop_words(database: Database) -> Any:
-    column = "key" if database.is_postgres else "rowid"
-    return text(f"DELETE FROM bullpen_job_text WHERE {column} = :key")  # noqa: S608 - one of two words of our own
+    """Drop the words of the jobs with these `keys`."""
+    if database.is_postgres:
+        dropping = text("DELETE FROM bullpen_job_text WHERE key IN :keys")
+    else:
+        dropping = text("DELETE FROM bullpen_job_text WHERE rowid IN :keys")
+    return dropping.bindparams(bindparam("keys", expanding=True))
 
 
 def keys_with_words(database: Database, words: list[str]) -> Any:

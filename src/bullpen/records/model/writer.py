@@ -130,13 +130,12 @@ class ModelWriter:
                 {f"new_{name}": values[name] for name in columns} | {"old_key": values["key"]} for values in changed
             ]
             await connection.execute(change, values)
-        dropped = [{"key": values["key"]} for values in (*reworded, *gone)]
+        dropped = [values["key"] for values in (*reworded, *gone)]
         if dropped:
-            await connection.execute(drop_words(self._database), dropped)
-            await connection.execute(delete(job_tag).where(job_tag.c.key == bindparam("key")), dropped)
+            await connection.execute(drop_words(self._database), {"keys": dropped})
+            await connection.execute(delete(job_tag).where(job_tag.c.key.in_(dropped)))
         if gone:
-            keys = [{"old_key": values["key"]} for values in gone]
-            await connection.execute(delete(job_table).where(job_table.c.key == bindparam("old_key")), keys)
+            await connection.execute(delete(job_table).where(job_table.c.key.in_([values["key"] for values in gone])))
         worded = [{"key": values["key"], "words": search_words(values)} for values in (*new, *reworded)]
         if worded:
             await connection.execute(put_words(self._database), worded)
