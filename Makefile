@@ -53,4 +53,4 @@ soak: setup servers  ## The long runs: ten minutes of kills (SOAK_SECONDS=600), 
 	SOAK_SECONDS=$${SOAK_SECONDS:-600} $(BIN)/python -m pytest -m soak -s --timeout 3600 tests
 
 clean:  ## Remove everything that was made
-	rm -rf $(VENV) tests/interop/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) tests/interop/node_modules benchmarks/out .mypy_cache .ruff_cache .pytest_cache .hypothesis

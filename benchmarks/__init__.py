@@ -1,1 +1,1 @@
-"""Measures Bullpen beside a peer and beside the bare limit: `make bench`."""
+"""Measures Bullpen beside its peers and beside the bare limit: `make bench`."""

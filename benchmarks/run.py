@@ -64,8 +64,9 @@ class Run:
             except NotMeasured as reason:
                 self._miss(trial, str(reason))
                 return
-            except (ChildFailed, WentWrong) as error:
-                self._miss(trial, f"it went wrong: {error}")
+            except Exception as error:  # one system's trouble must not cost the figures of the others
+                expected = isinstance(error, (ChildFailed, WentWrong))
+                self._miss(trial, f"it went wrong: {error if expected else repr(error)}")
                 self.went_wrong = True
                 return
         for series, value in measured.items():
