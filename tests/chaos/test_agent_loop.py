@@ -50,7 +50,7 @@ class Agent:
         try:
             if is_killed:
                 await self._claimed_again(job, epoch, ended)
-                await asyncio.sleep(random.random() / 10)  # anywhere within its first steps
+                await self._within_its_first_steps(ended)
                 process.kill()
             await asyncio.wait([died, ended], return_when=asyncio.FIRST_COMPLETED)
             if died.done():
@@ -65,6 +65,13 @@ class Agent:
     async def _claimed_again(self, job: Job[Any], epoch: int, ended: "asyncio.Task[object]") -> None:
         while (await job.record()).epoch == epoch and not ended.done():
             await asyncio.sleep(0.01)  # between two looks
+
+    async def _within_its_first_steps(self, ended: "asyncio.Task[object]") -> None:
+        """However fast the machine is: else the agent would be done before it was killed often enough."""
+        enough = len(self.all_effects()) + random.randint(0, 1)
+        while len(self.all_effects()) < enough and not ended.done():
+            await asyncio.sleep(0.001)  # between two looks
+        await asyncio.sleep(random.random() / 500)
 
     def all_effects(self) -> list[tuple[str, str]]:
         with contextlib.closing(sqlite3.connect(self.world)) as db:
