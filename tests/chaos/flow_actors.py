@@ -16,7 +16,7 @@ def application(address: str) -> Bullpen:
     pen = Bullpen(address)
 
     async def part(ctx: Context, number: int) -> int:
-        await asyncio.sleep(random.random() / 100)
+        await asyncio.sleep(random.random())  # its work: long enough that many kills fall among them
         return number * 2
 
     async def root(ctx: Context) -> list[int]:
@@ -30,7 +30,7 @@ def application(address: str) -> Bullpen:
 
     async def fan_out(ctx: Context, number: int) -> None:
         """Completes with five followers in five queues."""
-        await asyncio.sleep(random.random() / 100)
+        await asyncio.sleep(random.random() / 2)
         for target in TARGETS:
             ctx.then(pen.queue(target).prepare("follower", {"of": number}))
 

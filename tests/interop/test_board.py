@@ -8,11 +8,13 @@ import pytest
 
 from bullpen import EventKind, JobFailed, JobMissing, Queue, QueueMissing, State
 from bullpen.clock import SYSTEM_CLOCK, SystemClock
+from bullpen.job.record import CrashLimits
 from bullpen.stores.redis import RedisStore
 from tests.interop.cells import board
 from tests.interop.peers import Peer
 from tests.interop.us import QUEUE, Us
 from tests.support.redis_harness import RedisHarness
+from tests.worker.waiting import until
 
 OTHER = "other"
 HOUR_S = 3600
@@ -179,6 +181,27 @@ async def test_a_job_that_it_removes_is_gone(us: Us, dashboard: Board) -> None:
         with pytest.raises(JobMissing):
             await job.record()
     assert (await us.queue.counts()).unfinished == 0
+
+
+@board("removes a job that runs, in a group")
+async def test_a_job_that_it_removes_while_active_does_not_starve_its_group(us: Us, dashboard: Board) -> None:
+    """It may only where the lease has run out; the group's one place is free again with the next sweep."""
+    await us.queue.groups.set("acme", concurrency=1)
+    first, second = [await us.queue.add("a", group="acme") for _ in range(2)]
+    held = await us.claim(lease_ms=1)
+    assert held.job.id == first.id
+    await until(lambda: _is_removed(dashboard, first.id), bool)
+    assert (await us.queue.groups.get("acme")).active == 1, "nobody has told the group yet"
+    await us.store.rescue([QUEUE], limits=CrashLimits())
+    assert (await us.claim("again")).job.id == second.id
+
+
+async def _is_removed(dashboard: Board, job_id: str) -> bool:
+    try:
+        await dashboard.do(f"{job_id}/clean")
+    except httpx.HTTPStatusError:
+        return False  # its lease still stands
+    return True
 
 
 @board("changes data, delay and priority")
