@@ -30,7 +30,7 @@ def application(address: str) -> Bullpen:
 
     async def fan_out(ctx: Context, number: int) -> None:
         """Completes with five followers in five queues."""
-        await asyncio.sleep(random.random() / 2)
+        await asyncio.sleep(random.random() / 10)
         for target in TARGETS:
             ctx.then(pen.queue(target).prepare("follower", {"of": number}))
 
