@@ -31,7 +31,7 @@ async def test_the_text_of_a_key_is_kept_nowhere(records: Records) -> None:
     _, text = await records.keys.create(NewKey(name="ci", role="admin"), created_by="system")
     async with records.database.reading() as connection:
         rows = (await connection.execute(select(api_key))).all()
-    assert text.rpartition("_")[2] not in repr(rows)
+    assert text.split("_", 2)[2] not in repr(rows)
 
 
 @pytest.mark.parametrize("change", [lambda t: t[:-1] + ("A" if t[-1] != "A" else "B"), lambda _: "", lambda t: t + "x"])

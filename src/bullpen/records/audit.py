@@ -9,6 +9,7 @@ from sqlalchemy import Row, delete, insert, select
 
 from bullpen.errors import BadOption
 from bullpen.records.database import Database
+from bullpen.records.paging import number_in
 from bullpen.records.tables.access import audit
 
 _LIMIT = 500
@@ -75,7 +76,7 @@ class Audit:
             "outcome": outcome,
             "details": dict(details or {}),
         }
-        async with self._database.writing() as connection:
+        async with self._database.writing(brief=True) as connection:
             await connection.execute(insert(audit), entry)
 
     async def list(self, wanted: AuditFilter = _ALL, *, limit: int = 100, cursor: str | None = None) -> AuditPage:
@@ -91,7 +92,7 @@ class Audit:
         if wanted.until_ms is not None:
             query = query.where(audit.c.at_ms < wanted.until_ms)
         if cursor is not None:
-            query = query.where(audit.c.number < _place(cursor))
+            query = query.where(audit.c.number < number_in(cursor))
         async with self._database.reading() as connection:
             found = [_read(row) for row in await connection.execute(query)]
         more = len(found) > limit
@@ -101,12 +102,6 @@ class Audit:
         """Drop what is older; how many entries that were."""
         async with self._database.writing() as connection:
             return (await connection.execute(delete(audit).where(audit.c.at_ms < before_ms))).rowcount
-
-
-def _place(cursor: str) -> int:
-    if not (cursor.isascii() and cursor.isdecimal() and len(cursor) < 19):
-        raise BadOption(f"cursor: {cursor!r} is not one that a page gave")
-    return int(cursor)
 
 
 def _read(row: Row[Any]) -> AuditEntry:

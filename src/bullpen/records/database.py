@@ -4,68 +4,111 @@ SQLite: one writer at a time takes its turn with `BEGIN IMMEDIATE`, so that no t
 at its end that another was quicker; readers see the state before it and wait for nobody.
 """
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import asyncio
+import contextlib
+import itertools
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TypeVar, cast
 
-from sqlalchemy import Connection, event
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, InterfaceError, OperationalError
+from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from bullpen.clock import Clock
 from bullpen.errors import BadOption, RecordsUnavailable
+from bullpen.records import postgres, sqlite
 
-_BUSY_MS = 30_000
-_WRITES = "bullpen_writes"
 _SQLITE = "sqlite+aiosqlite"
 _POSTGRES = "postgresql+asyncpg"
 _DRIVERS = {"sqlite": _SQLITE, _SQLITE: _SQLITE, "postgresql": _POSTGRES, "postgres": _POSTGRES, _POSTGRES: _POSTGRES}
+
+T = TypeVar("T")
 
 
 class Database:
     """Transactions on one engine; what goes wrong below is told in our words."""
 
-    def __init__(self, engine: AsyncEngine, clock: Clock) -> None:
+    def __init__(self, engine: AsyncEngine, clock: Clock, connections: sqlite.Connections | None = None) -> None:
         self.engine = engine
         self.clock = clock
+        self._connections = connections
         self.is_postgres = engine.dialect.name == "postgresql"
+        self._engines = {
+            (writes, brief): engine.execution_options(**{sqlite.WRITES: writes, sqlite.BRIEF: brief})
+            for writes, brief in itertools.product((False, True), repeat=2)
+        }
+        """The same engine, by how a transaction is begun."""
+        self._brief_on_postgres = postgres.brief(engine) if self.is_postgres else None
+        self._own: dict[object, object] = {}
+        self._lost = (postgres if self.is_postgres else sqlite).lost(engine.sync_engine)
+        """What the driver raises when the database is out of reach."""
+        # SQLite's own way to wait for a turn is to ask again after a pause: here those of one process wait in line.
+        self._turns = contextlib.nullcontext() if self.is_postgres else asyncio.Lock()
 
     @asynccontextmanager
-    async def reading(self) -> AsyncIterator[AsyncConnection]:
-        """A transaction that sees one moment and changes nothing."""
-        try:
-            async with self.engine.connect() as connection, connection.begin():
+    async def reading(self, *, brief: bool = False) -> AsyncIterator[AsyncConnection]:
+        """A transaction that sees one moment and changes nothing.
+
+        `brief`: its statements touch a few rows each, by their keys. On SQLite that is less than a thread costs.
+        """
+        with self._in_our_words():
+            async with self._engines[False, brief].connect() as connection, connection.begin():
                 yield connection
-        except _UNREACHABLE as error:
-            raise _unavailable(error) from error
+
+    def go_aside(self, connection: AsyncConnection) -> None:
+        """What follows in this brief transaction is not: it touches many rows."""
+        if not self.is_postgres and connection.sync_connection is not None:
+            sqlite.go_aside(connection.sync_connection)
 
     @asynccontextmanager
-    async def writing(self) -> AsyncIterator[AsyncConnection]:
-        """A transaction that is committed at its end, or leaves no trace if that end is an error."""
-        try:
-            async with self.engine.execution_options(**{_WRITES: True}).begin() as connection:
+    async def writing(self, *, brief: bool = False) -> AsyncIterator[AsyncConnection]:
+        """A transaction that is committed at its end, or leaves no trace if that end is an error; `brief` as above."""
+        with self._in_our_words():
+            async with self._turns, self._transaction(brief=brief) as connection:
                 yield connection
-        except _UNREACHABLE as error:
+
+    def _transaction(self, *, brief: bool) -> AbstractAsyncContextManager[AsyncConnection]:
+        if brief and self._brief_on_postgres is not None:
+            return postgres.transaction(self._brief_on_postgres)
+        return self._engines[True, brief].begin()
+
+    @contextmanager
+    def _in_our_words(self) -> Iterator[None]:
+        try:
+            yield
+        except (DBAPIError, PoolTimeout, OSError, *self._lost) as error:
+            if isinstance(error, DBAPIError) and not _is_lost(error):
+                raise
             raise _unavailable(error) from error
+
+    def own(self, kind: Callable[["Database"], T]) -> T:
+        """The one of this kind that belongs to this database, made when it is first asked for: its statements."""
+        if (found := self._own.get(kind)) is None:
+            found = self._own[kind] = kind(self)
+        return cast("T", found)
 
     async def close(self) -> None:
         await self.engine.dispose()
+        if self._connections is not None:
+            await self._connections.closed()
 
 
 def database_at(address: str, clock: Clock) -> Database:
     """The database at `sqlite:PATH` or `postgresql://USER:PASSWORD@HOST/NAME`; it is not opened yet."""
     url = parse_address(address)
     if url.drivername == _POSTGRES:
-        return Database(create_async_engine(url, pool_pre_ping=True), clock)
+        engine = create_async_engine(url)
+        postgres.listen(engine.sync_engine)
+        return Database(engine, clock)
     if url.database and url.database != ":memory:":
         Path(url.database).parent.mkdir(parents=True, exist_ok=True)
-    engine = create_async_engine(url)
-    event.listen(engine.sync_engine, "connect", _prepare_sqlite)
-    event.listen(engine.sync_engine, "begin", _begin_sqlite)
-    return Database(engine, clock)
+    connections = sqlite.Connections()
+    engine = create_async_engine(url, connect_args={"async_creator_fn": connections.make})
+    sqlite.listen(engine.sync_engine)
+    return Database(engine, clock, connections)
 
 
 def parse_address(address: str) -> URL:
@@ -83,20 +126,8 @@ def parse_address(address: str) -> URL:
     return url.set(drivername=_DRIVERS[url.drivername])
 
 
-def _prepare_sqlite(connection: Any, _: object) -> None:
-    connection.isolation_level = None  # the driver must not begin transactions of its own kind
-    cursor = connection.cursor()
-    for pragma in (f"busy_timeout={_BUSY_MS}", "journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
-        cursor.execute(f"PRAGMA {pragma}")
-    cursor.close()
-
-
-def _begin_sqlite(connection: Connection) -> None:
-    writes = connection.get_execution_options().get(_WRITES, False)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
-
-
-_UNREACHABLE = (OperationalError, InterfaceError, PoolTimeout, OSError)
+def _is_lost(error: DBAPIError) -> bool:
+    return isinstance(error, OperationalError | InterfaceError) or error.connection_invalidated
 
 
 def _unavailable(error: Exception) -> RecordsUnavailable:

@@ -9,11 +9,13 @@ A process that dies in between leaves the key taken without an answer, for a min
 then carries it out, which may be the second time. Writes that must not be give the job an id as well.
 """
 
+from collections.abc import Awaitable, Callable
+
 import msgspec
 from sqlalchemy import delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from bullpen.errors import IdempotencyConflict
+from bullpen.errors import IdempotencyConflict, IdempotencyInProgress
 from bullpen.records.database import Database
 from bullpen.records.tables.access import idempotency
 
@@ -35,11 +37,15 @@ class Idempotency:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def begin(self, scope: str, key: str, request: str) -> Answer | None:
+    async def begin(
+        self, scope: str, key: str, request: str, *, whole: Callable[[], Awaitable[str]] | None = None
+    ) -> Answer | None:
         """Take the key for this request, or get what was answered to it.
 
-        `request` is a digest of what is asked. IdempotencyConflict if the key was taken for something
-        else, or if its first request is not answered yet.
+        `request` is a digest of what is asked. Of one that is too large to be read before it is carried out, `whole`
+        reads it and tells the digest that `finish` is given; it is called where there is an answer to compare with.
+        IdempotencyConflict if the key was taken for something else, IdempotencyInProgress if its first request is
+        not answered yet.
         """
         now_ms = self._database.clock.now_ms()
         is_it = (idempotency.c.scope == scope) & (idempotency.c.key == key)
@@ -51,34 +57,35 @@ class Idempotency:
             "expires_ms": now_ms + _UNDER_WAY_MS,
         }
         try:
-            async with self._database.writing() as connection:
+            async with self._database.writing(brief=True) as connection:
                 await connection.execute(delete(idempotency).where(is_it & (idempotency.c.expires_ms <= now_ms)))
                 await connection.execute(insert(idempotency), taken)
         except IntegrityError:
-            return await self._answer(scope, key, request)
+            return await self._answer(scope, key, request, whole)
         return None
 
-    async def _answer(self, scope: str, key: str, request: str) -> Answer:
+    async def _answer(self, scope: str, key: str, request: str, whole: Callable[[], Awaitable[str]] | None) -> Answer:
         is_it = (idempotency.c.scope == scope) & (idempotency.c.key == key)
-        async with self._database.reading() as connection:
+        async with self._database.reading(brief=True) as connection:
             row = (await connection.execute(select(idempotency).where(is_it))).one_or_none()
         if row is None or row.status is None:
-            raise IdempotencyConflict("a request with this idempotency key is under way: ask again later")
-        if row.request != request:
+            raise IdempotencyInProgress("a request with this idempotency key is under way: ask again later")
+        if row.request != (request if whole is None else await whole()):
             raise IdempotencyConflict("this idempotency key was used for another request")
         return Answer(row.status, row.body, row.content_type)
 
-    async def finish(self, scope: str, key: str, answer: Answer) -> None:
-        """Remember the answer, for a day."""
+    async def finish(self, scope: str, key: str, answer: Answer, *, request: str | None = None) -> None:
+        """Remember the answer, for a day; `request` where only now it is known as a whole."""
         is_it = (idempotency.c.scope == scope) & (idempotency.c.key == key)
         values = msgspec.structs.asdict(answer) | {"expires_ms": self._database.clock.now_ms() + MEMORY_MS}
-        async with self._database.writing() as connection:
+        values |= {} if request is None else {"request": request}
+        async with self._database.writing(brief=True) as connection:
             await connection.execute(update(idempotency).where(is_it).values(**values))
 
     async def give_up(self, scope: str, key: str) -> None:
         """Nothing was done: let the same key be tried again at once."""
         is_it = (idempotency.c.scope == scope) & (idempotency.c.key == key) & idempotency.c.status.is_(None)
-        async with self._database.writing() as connection:
+        async with self._database.writing(brief=True) as connection:
             await connection.execute(delete(idempotency).where(is_it))
 
     async def forget(self) -> int:

@@ -15,7 +15,7 @@ from enum import StrEnum
 from typing import Any
 
 import msgspec
-from sqlalchemy import Row, insert, or_, select, update
+from sqlalchemy import Row, bindparam, insert, or_, select, update
 
 from bullpen.errors import BadOption, RecordMissing
 from bullpen.job.names import check_queue_name
@@ -25,6 +25,9 @@ from bullpen.records.tables.access import api_key
 _FORM = re.compile(r"bp_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
 _TOUCH_MS = 60_000
 """`last_used_ms` is that exact: a write for each request would cost more than the request."""
+_NOT_OVER = or_(api_key.c.expires_ms.is_(None), api_key.c.expires_ms > bindparam("now_ms"))
+GOOD = select(api_key.c.id).where(api_key.c.revoked_ms.is_(None) & _NOT_OVER)
+"""The keys that are good at `now_ms`."""
 
 
 class Role(StrEnum):
@@ -110,7 +113,7 @@ class Keys:
         form = _FORM.fullmatch(text)
         if form is None:
             return None
-        async with self._database.reading() as connection:
+        async with self._database.reading(brief=True) as connection:
             row = (await connection.execute(select(api_key).where(api_key.c.prefix == form[1]))).one_or_none()
         now_ms = self._database.clock.now_ms()
         if row is None or not hmac.compare_digest(row.digest, _digest(text)):
@@ -123,7 +126,7 @@ class Keys:
 
     async def get(self, key_id: str) -> ApiKey:
         """RecordMissing if there is none."""
-        async with self._database.reading() as connection:
+        async with self._database.reading(brief=True) as connection:
             row = (await connection.execute(select(api_key).where(api_key.c.id == key_id))).one_or_none()
         if row is None:
             raise RecordMissing(f"no API key {key_id!r}")
@@ -134,15 +137,14 @@ class Keys:
         query = select(api_key).order_by(api_key.c.created_ms.desc(), api_key.c.id)
         if tenant is not None:
             query = query.where(api_key.c.tenant == tenant)
-        async with self._database.reading() as connection:
+        async with self._database.reading(brief=True) as connection:
             return [_read(row) for row in await connection.execute(query)]
 
     async def is_empty(self) -> bool:
         """Whether there is no good key at all: then nothing but loopback may be served."""
         now_ms = self._database.clock.now_ms()
-        good = api_key.c.revoked_ms.is_(None) & or_(api_key.c.expires_ms.is_(None), api_key.c.expires_ms > now_ms)
-        async with self._database.reading() as connection:
-            return (await connection.execute(select(api_key.c.id).where(good).limit(1))).first() is None
+        async with self._database.reading(brief=True) as connection:
+            return (await connection.execute(GOOD.limit(1), {"now_ms": now_ms})).first() is None
 
     async def revoke(self, key_id: str) -> ApiKey:
         """Let it be good no more, from this moment on; once revoked it stays as it is. RecordMissing."""

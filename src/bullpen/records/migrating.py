@@ -13,7 +13,7 @@ from sqlalchemy.sql import column, table
 from bullpen.errors import RecordsTooNew
 from bullpen.records.database import Database
 
-HEAD = "0001"
+HEAD = "0013"
 """The newest migration; they are numbered, so that a newer database is told from a damaged one."""
 VERSION_TABLE = "bullpen_version"
 _FOLDER = Path(__file__).parent / "migrations"
@@ -47,8 +47,12 @@ def _version(connection: Connection) -> str | None:
 
 
 def _upgrade(connection: Connection) -> None:
-    if _version(connection) == HEAD:
-        return
+    if _version(connection) != HEAD:
+        upgrade_to(connection, HEAD)
+
+
+def upgrade_to(connection: Connection, version: str) -> None:
+    """Carry out the migrations up to this one."""
     # Late: whoever finds the tables up to date, which is nearly everyone, need not load it.
     from alembic import command
     from alembic.config import Config
@@ -57,4 +61,4 @@ def _upgrade(connection: Connection) -> None:
     config.set_main_option("script_location", str(_FOLDER).replace("%", "%%"))
     config.set_main_option("path_separator", "os")
     config.attributes["connection"] = connection
-    command.upgrade(config, HEAD)
+    command.upgrade(config, version)

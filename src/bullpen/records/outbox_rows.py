@@ -94,6 +94,11 @@ class OutboxRows:
         change = change.values(problem=problem, held_until_ms=FOREVER_MS, holder=None)
         await self._run(lambda connection: connection.execute(change))
 
+    async def among(self, job_ids: Sequence[str]) -> set[str]:
+        """Those of these jobs that have a row here."""
+        query = select(_row.job_id).where(_row.job_id.in_(job_ids))
+        return await self._run(lambda connection: set(connection.execute(query).scalars()))
+
     async def problems(self, limit: int) -> list[OutboxProblem]:
         query = select(_row.number, _row.job_id, _row.queue, _row.problem, _row.written_ms)
         query = query.where(_row.held_until_ms == FOREVER_MS).order_by(_row.number).limit(limit)

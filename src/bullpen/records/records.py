@@ -1,25 +1,36 @@
 """The front door to all that is kept in SQL."""
 
+import asyncio
 import os
 from collections.abc import Sequence
 from typing import Self
 
+from sqlalchemy import or_, select
+
 from bullpen.clock import SYSTEM_CLOCK, Clock
 from bullpen.records.audit import Audit
+from bullpen.records.blobs.blobs import Blobs, blobs_at
+from bullpen.records.credits.credits import Credits
 from bullpen.records.database import Database, database_at
+from bullpen.records.files.files import Files
 from bullpen.records.idempotency import Idempotency
-from bullpen.records.keys import Keys
+from bullpen.records.keys import GOOD, Keys
 from bullpen.records.migrating import migrate
 from bullpen.records.model.feeder import ModelFeeder
 from bullpen.records.model.queries import ReadModel
+from bullpen.records.providers import Providers
 from bullpen.records.relay import OutboxRelay
+from bullpen.records.runs.runs import Runs
+from bullpen.records.sealing import Sealer, sealer_from_environment
 from bullpen.records.settings import Alerts, Views
 from bullpen.records.tenants import Tenants
-from bullpen.records.users import Users
+from bullpen.records.users import ENABLED, Users
+from bullpen.records.webhooks import Webhooks
 from bullpen.stores.base import Store
 
 RECORDS = "BULLPEN_RECORDS"
 DEFAULT_RECORDS = "sqlite:.bullpen/records.db"
+_SOMEBODY = select(or_(GOOD.exists(), ENABLED.exists()))
 
 
 class Records:
@@ -34,7 +45,13 @@ class Records:
     - `tenants`: tenants with their plans. `create`, `get`, `list`, `set_plan`, `disable`, `remove`.
     - `audit`: `note`, `list` by filter and cursor, `forget`.
     - `views`, `alerts`: what people set in the dashboard. `save`, `list`, `remove`.
+    - `webhooks`: who is told of events. `create`, `get`, `list`, `change`, `secret`, `renew_secret`, `remove`.
     - `idempotency`: `begin`, `finish`, `give_up`, `forget`.
+    - `credits`: what tenants and budgets have. `deposit`, `balance`, `accounts`, `statement`; `ledger`.
+    - `runs`: what agents were asked for. `page`, `get`, `tasks`, `task`, `events`, `told`.
+    - `providers`: how those of models are doing. `health`, `change`.
+    - `files`: what runs were given and made, and their workspaces. `keep_artifact`, `add_input`, `get`, `of_run`,
+      `page`, `read`, `parts`, `checkpoint`, `expire`.
     - `jobs`: the read model. `list` by filter and cursor, `search`, `counts`, `rates`, `failures`, `lag`.
 
     `records.feeder(store)` keeps the read model up to date, and `records.relay(store)` moves what the
@@ -44,7 +61,7 @@ class Records:
     RecordsTooNew. All verbs raise RecordsUnavailable while the database does not answer.
     """
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, blobs: Blobs | None = None, sealer: Sealer | None = None) -> None:
         self.database = database
         self.keys = Keys(database)
         self.users = Users(database)
@@ -52,22 +69,36 @@ class Records:
         self.audit = Audit(database)
         self.views = Views(database)
         self.alerts = Alerts(database)
+        self.webhooks = Webhooks(database, sealer)
         self.idempotency = Idempotency(database)
         self.jobs = ReadModel(database)
+        self.credits = Credits(database)
+        self.runs = Runs(database)
+        self.providers = Providers(database)
+        self.files = Files(database, blobs or blobs_at())
 
     @classmethod
-    async def open(cls, address: str | None = None, *, clock: Clock = SYSTEM_CLOCK) -> Self:
+    async def open(cls, address: str | None = None, *, clock: Clock = SYSTEM_CLOCK, blobs: str | None = None) -> Self:
         """The records at `sqlite:PATH` or `postgresql://USER:PASSWORD@HOST/NAME`, migrated.
 
-        Without an address `BULLPEN_RECORDS` says where; without that it is a file in `./.bullpen/`.
+        Without an address `BULLPEN_RECORDS` says where; without that it is a file in `./.bullpen/`. `blobs` is a
+        folder or `s3://BUCKET/PREFIX`; without it `BULLPEN_BLOBS` says, and else it is a folder in `./.bullpen/`.
         """
+        files = blobs_at(blobs)
+        sealer = await asyncio.to_thread(sealer_from_environment)  # may read a file
         database = database_at(address or os.environ.get(RECORDS) or DEFAULT_RECORDS, clock)
         try:
             await migrate(database)
         except BaseException:
             await database.close()
             raise
-        return cls(database)
+        return cls(database, files, sealer)
+
+    async def knows_nobody(self) -> bool:
+        """Whether there is no good key, and nobody who could log in."""
+        async with self.database.reading(brief=True) as connection:
+            somebody = await connection.execute(_SOMEBODY, {"now_ms": self.database.clock.now_ms()})
+            return not somebody.scalar_one()
 
     def feeder(self, store: Store, *, queues: Sequence[str] | None = None, fields: Sequence[str] = ()) -> ModelFeeder:
         """What feeds the read model from this store; `fields` of the data are kept for lists and search."""

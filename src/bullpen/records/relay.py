@@ -32,6 +32,7 @@ from bullpen.job.spec import NewJob
 from bullpen.queue.trips import add_jobs
 from bullpen.records.outbox import job_of
 from bullpen.records.outbox_rows import HeldRow, OutboxProblem, OutboxRows, OutboxStanding
+from bullpen.records.stopping import end, wait_for_any
 from bullpen.scheduling.pauses import Pauses
 from bullpen.stores.base import ID_MEMORY_MS, Store
 
@@ -69,6 +70,7 @@ class OutboxRelay:
         self._hold_ms = hold_ms
         self._clock = clock
         self._nudged = asyncio.Event()
+        self._stopping = asyncio.Event()
         self._is_away = False
         self._running: asyncio.Task[None] | None = None
 
@@ -84,40 +86,36 @@ class OutboxRelay:
     def start(self) -> None:
         if self._running is None:
             # Owned by this relay; ended and awaited by `stop`.
+            self._stopping.clear()
             self._running = asyncio.create_task(self.run(), name="outbox relay")
 
     async def stop(self) -> None:
         """Stop; safe to call twice. What was under way is taken up by the next relay."""
         running, self._running = self._running, None
         if running is not None:
-            running.cancel()
-            await asyncio.gather(running, return_exceptions=True)
+            await end(running, self._stopping)
 
     def nudge(self) -> None:
         """Look at once: this process has just committed a row."""
         self._nudged.set()
 
     async def run(self) -> None:
-        """Relay until cancelled; what is away is waited for."""
+        """Relay until stopped or cancelled; what is away is waited for."""
         pauses = Pauses(0.05, 5.0)
-        while True:
+        while not self._stopping.is_set():
             try:
                 sent = await self.send()
             except (StoreError, SQLAlchemyError, OSError) as error:
                 logger.warning("the outbox relay cannot go on, trying again: %s", type(error).__name__)
-                await asyncio.sleep(pauses.next_s())
+                await wait_for_any(self._stopping, seconds=pauses.next_s())
                 continue
             pauses.begin_anew()
             if sent < self._batch:
                 await self._pause()
 
     async def _pause(self) -> None:
-        try:
-            # Not `wait_for`: before Python 3.12 it may lose a cancellation that comes with the nudge.
-            async with asyncio.timeout(self._look_every):
-                await self._nudged.wait()
-        except TimeoutError:
-            pass  # nobody nudged: another process may have written
+        # Also when nobody nudged: another process may have written.
+        await wait_for_any(self._nudged, self._stopping, seconds=self._look_every)
         self._nudged.clear()
 
     # ── sending ──────────────────────────────────────────────────────────────────────────

@@ -35,7 +35,7 @@ class AlertSetting(msgspec.Struct, frozen=True, kw_only=True):
     tenant: str | None
     condition: dict[str, Any]
     channel: dict[str, Any]
-    """Names a secret where it needs one; the secret itself comes from the environment."""
+    """By which way it is told."""
     is_enabled: bool
     changed_ms: int
 
@@ -78,7 +78,7 @@ class Views:
             view_table.c.tenant.is_(None) if tenant is None else view_table.c.tenant == tenant
         )
         query = select(view_table).where(or_(view_table.c.owner == owner, shared))
-        async with self._database.reading() as connection:
+        async with self._database.reading(brief=True) as connection:
             rows = await connection.execute(query.order_by(view_table.c.name, view_table.c.id))
             return [View(**row._mapping) for row in rows]  # noqa: SLF001 - its public name
 
@@ -122,8 +122,16 @@ class Alerts:
         query = select(alert_table).order_by(alert_table.c.name, alert_table.c.id)
         if tenant is not None:
             query = query.where(alert_table.c.tenant == tenant)
-        async with self._database.reading() as connection:
+        async with self._database.reading(brief=True) as connection:
             return [_alert(row) for row in await connection.execute(query)]
+
+    async def get(self, alert_id: str) -> AlertSetting:
+        """RecordMissing if there is none."""
+        async with self._database.reading(brief=True) as connection:
+            row = (await connection.execute(select(alert_table).where(alert_table.c.id == alert_id))).one_or_none()
+        if row is None:
+            raise RecordMissing(f"no alert {alert_id!r}")
+        return _alert(row)
 
     async def remove(self, alert_id: str, *, tenant: str | None = None) -> None:
         """RecordMissing if the tenant has none of this id."""

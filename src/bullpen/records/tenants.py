@@ -27,8 +27,12 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Of a job whose producer asks for none."""
     highest_priority: int = _HIGHEST
     """The smallest number that a caller may ask for; what is below is the system's own."""
+    uploads_mb: int | None = None
+    """How many megabytes of files it may have that no run was given; None: as `BULLPEN_UPLOADS_MB` says."""
 
     def __post_init__(self) -> None:
+        if self.uploads_mb is not None and self.uploads_mb < 0:
+            raise BadOption(f"uploads_mb: 0 or more, not {self.uploads_mb}")
         if not 1 <= self.highest_priority <= self.default_priority:
             raise BadOption(
                 f"highest_priority: from 1 to the default, {self.default_priority}, not {self.highest_priority}"
@@ -84,14 +88,14 @@ class Tenants:
 
     async def get(self, tenant_id: str) -> Tenant:
         """RecordMissing if there is none."""
-        async with self._database.reading() as connection:
+        async with self._database.reading(brief=True) as connection:
             row = (await connection.execute(select(tenant_table).where(tenant_table.c.id == tenant_id))).one_or_none()
         if row is None:
             raise RecordMissing(f"no tenant {tenant_id!r}")
         return _read(row)
 
     async def list(self) -> list[Tenant]:
-        async with self._database.reading() as connection:
+        async with self._database.reading(brief=True) as connection:
             return [_read(row) for row in await connection.execute(select(tenant_table).order_by(tenant_table.c.id))]
 
     async def set_plan(self, tenant_id: str, plan: Plan) -> Tenant:

@@ -19,6 +19,8 @@ from bullpen.records.tables.access import user as user_table
 SESSION_MS = 12 * 3_600_000
 _NOBODY: list[str] = []
 """The hash of no one's password, made once: an unknown name must take as long as a wrong password."""
+ENABLED = select(user_table.c.id).where(user_table.c.disabled_ms.is_(None))
+"""Those who could log in."""
 
 
 class User(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,7 +70,7 @@ class Users:
         return user
 
     async def list(self) -> list[User]:
-        async with self._database.reading() as connection:
+        async with self._database.reading(brief=True) as connection:
             return [_read(row) for row in await connection.execute(select(user_table).order_by(user_table.c.name))]
 
     async def set_password(self, user_id: str, password: str) -> None:
@@ -91,7 +93,7 @@ class Users:
 
     async def log_in(self, name: str, password: str, *, session_ms: int = SESSION_MS) -> tuple[Session, str] | None:
         """A session and its token for the cookie; None for a wrong name or password."""
-        async with self._database.reading() as connection:
+        async with self._database.reading(brief=True) as connection:
             row = (await connection.execute(select(user_table).where(user_table.c.name == name))).one_or_none()
         kept = row.password if row is not None else await _hash_of_nobody()
         if not await matches(password, kept) or row is None or row.disabled_ms is not None:
@@ -120,7 +122,7 @@ class Users:
             .join(session_table, session_table.c.user_id == user_table.c.id)
             .where(session_table.c.digest == _digest(token))
         )
-        async with self._database.reading() as connection:
+        async with self._database.reading(brief=True) as connection:
             row = (await connection.execute(query)).one_or_none()
         if row is None or row.expires_ms <= self._database.clock.now_ms():
             return None

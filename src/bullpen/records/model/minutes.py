@@ -1,7 +1,8 @@
 """What happened in each minute, and how long jobs waited and took."""
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -16,7 +17,7 @@ _BACK = frozenset({EventKind.WAITING, EventKind.DELAYED})
 _ENDED = frozenset({EventKind.COMPLETED, EventKind.FAILED})
 
 
-class MinuteKey(msgspec.Struct, frozen=True):
+class MinuteKey(NamedTuple):
     tenant: str
     minute_ms: int
 
@@ -49,18 +50,14 @@ class Since(msgspec.Struct):
     started_ms: int | None = None
 
 
-def tally(events: Iterable[Event], since: Mapping[str, Since]) -> dict[MinuteKey, Tally]:
-    """What these events add to each minute; `since` is known before them, and kept up with them."""
-    minutes: dict[MinuteKey, Tally] = {}
+def count(events: Iterable[Event], since: Since, minutes: dict[MinuteKey, Tally]) -> None:
+    """Add what these events of one job tell to their minutes; `since` is known before them, and kept up with them."""
     for event in events:
-        if event.job_id is None or (known := since.get(event.job_id)) is None:
-            continue
         key = MinuteKey(event.tenant or "", event.at_ms - event.at_ms % MINUTE_MS)
         minute = minutes.get(key)
         if minute is None:
             minute = minutes[key] = Tally()
-        _count(minute, event, known)
-    return minutes
+        _count(minute, event, since)
 
 
 def _count(minute: Tally, event: Event, since: Since) -> None:

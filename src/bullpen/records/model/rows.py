@@ -1,5 +1,6 @@
 """A job as a row of the read model."""
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,13 +11,18 @@ from bullpen.errors import BullpenError
 from bullpen.job.record import JobRecord
 from bullpen.job.state import FINISHED, State
 from bullpen.queue.payload import from_bytes
-from bullpen.records.model.words import words_of
+from bullpen.records.model.words import FAILED_WORD, queue_word, tenant_word, words_of
 
 _LONGEST_ERROR = 4_000
 _LONGEST_FIELD = 500
 _SIMPLE = (str, int, float, bool)
 
+_encode = msgspec.json.Encoder().encode
+_decode_tags = msgspec.json.Decoder(list[str]).decode
+
 Values = dict[str, Any]
+"""Of a row, each as it is stored: `tags` and `fields` are JSON."""
+NO_TAGS, NO_FIELDS = "[]", "{}"
 
 
 def values_of(job: JobRecord, fields: Sequence[str]) -> Values:
@@ -29,8 +35,8 @@ def values_of(job: JobRecord, fields: Sequence[str]) -> Values:
         "name": clean(job.name, 200),
         "tenant": None if job.tenant is None else clean(job.tenant, 200),
         "workspace": None if job.spec.workspace is None else clean(job.spec.workspace, 200),
-        "tags": sorted({clean(tag, 200) for tag in job.spec.tags}),
-        "fields": chosen_fields(job.data, fields) if fields else {},
+        "tags": as_json(sorted({clean(tag, 200) for tag in job.spec.tags})) if job.spec.tags else NO_TAGS,
+        "fields": json.dumps(chosen_fields(job.data, fields)) if fields else NO_FIELDS,
         "priority": job.priority,
         "attempts_made": job.attempts_made,
         "error": None if failure is None else clean(failure.message, _LONGEST_ERROR),
@@ -45,9 +51,24 @@ def values_of(job: JobRecord, fields: Sequence[str]) -> Values:
 
 
 def search_words(values: Mapping[str, Any]) -> str:
-    texts = [values["id"], values["name"], *values["tags"], values["error"] or "", values["error_type"] or ""]
-    texts += [str(value) for value in values["fields"].values()]
-    return " ".join(words_of(texts))
+    texts = [values["id"], values["name"], *tags_of(values), values["error"] or "", values["error_type"] or ""]
+    if values["fields"] != NO_FIELDS:
+        texts += [str(value) for value in json.loads(values["fields"]).values()]
+    words = words_of(texts)
+    words.append(queue_word(values["queue"]))
+    if values["tenant"] is not None:
+        words.append(tenant_word(values["tenant"]))
+    if values["state"] == State.FAILED:
+        words.append(FAILED_WORD)
+    return " ".join(words)
+
+
+def tags_of(values: Mapping[str, Any]) -> list[str]:
+    return [] if values["tags"] == NO_TAGS else _decode_tags(values["tags"])
+
+
+def as_json(value: object) -> str:
+    return _encode(value).decode()
 
 
 def clean(text: str, longest: int) -> str:

@@ -5,12 +5,15 @@ from collections.abc import Sequence
 import msgspec
 
 from bullpen.errors import BadOption, QueueMissing
+from bullpen.job.events import EventKind
 from bullpen.job.record import JobRecord
 from bullpen.job.state import State
 from bullpen.stores.base import FROM_START, Counts, EventPage, JobPage, Store
 
 EVENTS = 2_000
 JOBS = 500
+_OF_NO_ROW = frozenset({EventKind.PROGRESS})
+"""What changes no row: how far a job has come, which it may tell many times a second."""
 
 Looked = dict[str, JobRecord | None]
 """Jobs by their ids as they are now; None for one that is gone."""
@@ -35,6 +38,10 @@ class Stream(msgspec.Struct):
     cursor: str = FROM_START
     is_scanning: bool = True
     scan: int = 1
+    is_behind: bool = False
+    """Whether its last turn left something unread."""
+    waits: int = 0
+    """For how many turns its scan has waited for the events to be read."""
 
 
 class Source:
@@ -43,7 +50,7 @@ class Source:
 
     async def events(self, queue: str, cursor: str) -> EventPage:
         try:
-            return await self.store.events(queue, after=cursor, limit=EVENTS, timeout_ms=0)
+            return await self.store.events(queue, after=cursor, limit=EVENTS, timeout_ms=0, without=_OF_NO_ROW)
         except BadOption:
             # The queue was removed and begun anew: its log does not know our place.
             end = await self.store.events(queue, after=None, limit=1, timeout_ms=0)

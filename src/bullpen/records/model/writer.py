@@ -1,30 +1,63 @@
 """Writing to the read model: rows, words, tags, counts and minutes, within the caller's transaction."""
 
+import asyncio
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from operator import itemgetter
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
-from sqlalchemy import bindparam, delete, func, insert, select, update
+from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bullpen.job.events import Event
 from bullpen.job.record import JobRecord
+from bullpen.job.state import State
 from bullpen.records.database import Database
-from bullpen.records.model.minutes import MinuteKey, Since, Tally, tally
-from bullpen.records.model.rows import Values, clean, search_words, values_of
-from bullpen.records.model.sql import drop_words, insert_for, put_words
+from bullpen.records.model.folding import Told
+from bullpen.records.model.minutes import MinuteKey, Since, Tally, count
+from bullpen.records.model.reading import by_minute
+from bullpen.records.model.rows import Values, as_json, clean, search_words, tags_of, values_of
+from bullpen.records.model.statements import OWN, Statements
 from bullpen.records.tables.model import job as job_table
-from bullpen.records.tables.model import job_tag, minute
-from bullpen.records.tables.model import tally as tally_table
+from bullpen.records.tables.model import minute
 
-_COMPARED = [column for column in job_table.c if column.name != "queue"]
 _PARTS = ("added", "started", "completed", "failed", "retried", "wait", "processing")
-_SEARCHED = ("name", "tags", "error", "error_type", "fields")
 _AT_ONCE = 500
+_SLICE = 250
+"""Rows between two looks at what else there is to do."""
+
+_own = itemgetter(*OWN)
+_searched = itemgetter("name", "tags", "error", "error_type", "fields")
 
 Kind = tuple[str, str]
 """A state and a tenant, of one queue."""
+Reason = tuple[str, str, str]
+"""A name, a fingerprint and a tenant, of failed jobs of one queue."""
+
+
+class _Changes(msgspec.Struct):
+    """How many rows more, or fewer, there are of each kind and reason."""
+
+    kinds: Counter[Kind] = msgspec.field(default_factory=Counter)
+    reasons: Counter[Reason] = msgspec.field(default_factory=Counter)
+
+    def count(self, values: Mapping[str, Any], by: int) -> None:
+        state, tenant = values["state"], values["tenant"] or ""
+        self.kinds[state, tenant] += by
+        if state == State.FAILED:
+            self.reasons[values["name"], values["fingerprint"] or "", tenant] += by
+
+
+class _Rows(msgspec.Struct):
+    """What is to be written of some jobs."""
+
+    new: list[Values] = []
+    moved: list[Values] = []
+    changed: list[Values] = []
+    reworded: list[Values] = []
+    gone: list[Values] = []
 
 
 class ModelWriter:
@@ -33,6 +66,7 @@ class ModelWriter:
     def __init__(self, database: Database, fields: Sequence[str]) -> None:
         self._database = database
         self._fields = tuple(fields)
+        self._statements = Statements(database)
         self._last_key = 0
 
     async def begin(self) -> None:
@@ -48,131 +82,143 @@ class ModelWriter:
         queue: str,
         looked: Mapping[str, JobRecord | None],
         *,
+        told: Mapping[str, Told] = MappingProxyType({}),
         scan: int,
         events: Sequence[Event] = (),
     ) -> None:
-        """Let the rows be as these jobs are; None is one that is gone."""
-        old = await self._rows(connection, queue, looked)
-        since = self._since(looked, old)
-        minutes = tally(events, since)
-        changes: Counter[Kind] = Counter()
-        new, changed, reworded, gone = [], [], [], []
-        for job_id, record in looked.items():
-            before = old.get(clean(job_id, 300))
-            if record is None:
-                if before is not None:
-                    gone.append(before)
-                    changes[_kind(before)] -= 1
-                continue
-            values = values_of(record, self._fields) | {"scan": scan, "ready_ms": since[job_id].ready_ms}
-            changes[_kind(values)] += 1
-            if before is None:
-                self._last_key += 1
-                new.append(values | {"key": self._last_key})
-                continue
-            changes[_kind(before)] -= 1
-            values["key"] = before["key"]
-            if any(before[name] != values[name] for name in _SEARCHED):
-                reworded.append(values)
-            if any(before[name] != value for name, value in values.items() if name != "queue"):
-                changed.append(values)
-        await self._write(connection, new, changed, reworded, gone)
+        """Let the rows be as these jobs are, or as events told of them; None is one that is gone."""
+        happened: dict[str | None, list[Event]] = {}
+        for event in events:
+            happened.setdefault(event.job_id, []).append(event)
+        changes = _Changes()
+        minutes: dict[MinuteKey, Tally] = {}
+        ids = list({**looked, **told})
+        # A slice at a time: a server answers between them, in the same loop.
+        for start in range(0, len(ids), _SLICE):
+            some = {job_id: clean(job_id, 300) for job_id in ids[start : start + _SLICE]}
+            old = await self._statements.find(connection, queue, list(some.values()))
+            rows = _Rows()
+            for job_id, stored_id in some.items():
+                before, what = old.get(stored_id), told.get(job_id)
+                record = looked[job_id] if what is None else what.record(queue)
+                since = _since(before, record)
+                count(happened.get(job_id, ()), since, minutes)
+                values = self._values(before, record, what)
+                if values is not None:
+                    values["scan"], values["ready_ms"] = scan, since.ready_ms
+                self._compare(rows, before, values, changes)
+            await self._write(connection, rows)
+            await asyncio.sleep(0)
         await self._count(connection, queue, changes)
         await self._add_minutes(connection, queue, minutes)
 
+    def _values(self, before: Values | None, record: JobRecord | None, told: Told | None) -> Values | None:
+        """What a row is to be after `before`; None for a job that is gone."""
+        if record is not None:
+            return values_of(record, self._fields)
+        if before is None or told is None:
+            return None
+        return {**before, **told.changes(before)}
+
+    def _compare(self, rows: _Rows, before: Values | None, values: Values | None, changes: _Changes) -> None:
+        """Note what is to be written, and how the counts change with it."""
+        if before is not None:
+            changes.count(before, -1)
+        if values is not None:
+            changes.count(values, 1)
+        if before is None:
+            if values is not None:
+                self._last_key += 1
+                values["key"] = self._last_key
+                rows.new.append(values)
+        elif values is None:
+            rows.gone.append(before)
+        else:
+            values["key"] = before["key"]
+            if values != before:
+                (rows.moved if _own(before) == _own(values) else rows.changed).append(values)
+                if _has_other_words(before, values):
+                    rows.reworded.append(values)
+
     async def drop(self, connection: AsyncConnection, queue: str, state: str, *, before_ms: int | None) -> None:
         """Drop what the store no longer has: of a finished state all that finished before this; None: all."""
-        query = select(job_table.c.key, job_table.c.state, job_table.c.tenant)
+        query = select(*[job_table.c[name] for name in ("key", "state", "tenant", "name", "fingerprint")])
         query = query.where((job_table.c.queue == queue) & (job_table.c.state == state))
         if before_ms is not None:
             query = query.where(job_table.c.finished_ms < before_ms)
-        while gone := [dict(row._mapping) for row in await connection.execute(query.limit(_AT_ONCE))]:  # noqa: SLF001 - its public name
-            await self._write(connection, [], [], [], gone)
-            await self._count(connection, queue, Counter({kind: -n for kind, n in Counter(map(_kind, gone)).items()}))
+        dropped = _Changes()
+        while gone := (await connection.execute(query.limit(_AT_ONCE))).all():
+            await self._statements.drop(connection, [row.key for row in gone], with_rows=True)
+            for row in gone:
+                dropped.count(row._asdict(), -1)
+        await self._count(connection, queue, dropped)
+
+    async def known(self, queue: str, ids: Sequence[str], *, scan: int) -> set[str]:
+        """Those of the ids that have a row, met since this scan began: an older one may tell of another job by now."""
+        if not ids:
+            return set()
+        by_stored = {clean(job_id, 300): job_id for job_id in ids}
+        stored = list(by_stored)
+        known: set[str] = set()
+        async with self._database.reading() as connection:
+            for start in range(0, len(stored), _AT_ONCE):
+                found = await self._statements.known(connection, queue, stored[start : start + _AT_ONCE], scan)
+                known |= {by_stored[job_id] for job_id in found}
+        return known
 
     # ── parts ────────────────────────────────────────────────────────────────────────────
 
-    async def _rows(self, connection: AsyncConnection, queue: str, ids: Iterable[str]) -> dict[str, Values]:
-        wanted = [clean(job_id, 300) for job_id in ids]
-        found: dict[str, Values] = {}
-        for start in range(0, len(wanted), _AT_ONCE):
-            query = select(*_COMPARED).where(job_table.c.queue == queue)
-            rows = await connection.execute(query.where(job_table.c.id.in_(wanted[start : start + _AT_ONCE])))
-            found |= {row.id: dict(row._mapping) for row in rows}  # noqa: SLF001 - its public name
-        return found
+    async def _write(self, connection: AsyncConnection, rows: _Rows) -> None:
+        statements = self._statements
+        await statements.add.run(connection, rows.new)
+        await statements.move.run(connection, rows.moved)
+        await statements.change.run(connection, rows.changed)
+        await statements.drop(connection, [values["key"] for values in rows.reworded], with_rows=False)
+        await statements.drop(connection, [values["key"] for values in rows.gone], with_rows=True)
+        worded = [*rows.new, *rows.reworded]
+        words = [{"key": values["key"], "words": search_words(values)} for values in worded]
+        await statements.put_words.run(connection, words)
+        tags = [{"key": values["key"], "tag": tag} for values in worded for tag in tags_of(values)]
+        await statements.put_tags.run(connection, tags)
 
-    def _since(self, looked: Mapping[str, JobRecord | None], old: Mapping[str, Values]) -> dict[str, Since]:
-        known = {}
-        for job_id, record in looked.items():
-            before = old.get(clean(job_id, 300))
-            if before is not None:
-                known[job_id] = Since(before["ready_ms"], before["started_ms"])
-            else:
-                known[job_id] = Since(None if record is None else record.added_ms)
-        return known
-
-    async def _write(
-        self,
-        connection: AsyncConnection,
-        new: list[Values],
-        changed: list[Values],
-        reworded: list[Values],
-        gone: list[Values],
-    ) -> None:
-        if new:
-            await connection.execute(insert(job_table), new)
-        if changed:
-            columns: dict[str, Any] = {
-                name: bindparam(f"new_{name}") for name in changed[0] if name not in {"key", "queue", "id"}
-            }
-            change = update(job_table).where(job_table.c.key == bindparam("old_key")).values(columns)
-            values = [
-                {f"new_{name}": values[name] for name in columns} | {"old_key": values["key"]} for values in changed
-            ]
-            await connection.execute(change, values)
-        dropped = [values["key"] for values in (*reworded, *gone)]
-        if dropped:
-            await connection.execute(drop_words(self._database), {"keys": dropped})
-            await connection.execute(delete(job_tag).where(job_tag.c.key.in_(dropped)))
-        if gone:
-            await connection.execute(delete(job_table).where(job_table.c.key.in_([values["key"] for values in gone])))
-        worded = [{"key": values["key"], "words": search_words(values)} for values in (*new, *reworded)]
-        if worded:
-            await connection.execute(put_words(self._database), worded)
-        tags = [{"key": values["key"], "tag": tag} for values in (*new, *reworded) for tag in values["tags"]]
-        if tags:
-            await connection.execute(insert(job_tag), tags)
-
-    async def _count(self, connection: AsyncConnection, queue: str, changes: Counter[Kind]) -> None:
-        values = [
+    async def _count(self, connection: AsyncConnection, queue: str, changes: _Changes) -> None:
+        counted = [
             {"queue": queue, "state": state, "tenant": tenant, "jobs": jobs}
-            for (state, tenant), jobs in changes.items()
+            for (state, tenant), jobs in changes.kinds.items()
             if jobs
         ]
-        if values:
-            new = insert_for(self._database, tally_table)
-            total = {"jobs": tally_table.c.jobs + new.excluded.jobs}
-            await connection.execute(
-                new.on_conflict_do_update(index_elements=[*tally_table.primary_key], set_=total), values
-            )
+        await self._statements.count.run(connection, counted)
+        reasons: list[Values] = [
+            {"queue": queue, "name": name, "fingerprint": fingerprint, "tenant": tenant, "jobs": jobs}
+            for (name, fingerprint, tenant), jobs in changes.reasons.items()
+            if jobs
+        ]
+        await self._statements.count_reasons.run(connection, reasons)
+        await self._statements.drop_reasons.run(connection, [one for one in reasons if one["jobs"] < 0])
 
     async def _add_minutes(self, connection: AsyncConnection, queue: str, minutes: Mapping[MinuteKey, Tally]) -> None:
         if not minutes:
             return
         times = {key.minute_ms for key in minutes}
-        query = select(minute).where((minute.c.queue == queue) & minute.c.minute_ms.in_(times))
+        query = select(minute).where((by_minute() == queue) & minute.c.minute_ms.in_(times))
         for row in await connection.execute(query):
             known = minutes.get(MinuteKey(row.tenant, row.minute_ms))
             if known is not None:
                 known.include(Tally(*(getattr(row, part) for part in _PARTS)))
         values: list[dict[str, Any]] = [
-            {"queue": queue, **msgspec.structs.asdict(key), **msgspec.structs.asdict(sums)}
+            {"queue": queue, **key._asdict(), **msgspec.structs.asdict(sums)}
+            | {"wait": as_json(sums.wait), "processing": as_json(sums.processing)}
             for key, sums in minutes.items()
         ]
-        new = insert_for(self._database, minute)
-        sums = {part: new.excluded[part] for part in _PARTS}
-        await connection.execute(new.on_conflict_do_update(index_elements=[*minute.primary_key], set_=sums), values)
+        await self._statements.put_minutes.run(connection, values)
 
 
-def _kind(values: Mapping[str, Any]) -> Kind:
-    return values["state"], values["tenant"] or ""
+def _since(before: Values | None, record: JobRecord | None) -> Since:
+    if before is not None:
+        return Since(before["ready_ms"], before["started_ms"])
+    return Since(None if record is None else record.added_ms)
+
+
+def _has_other_words(before: Values, values: Values) -> bool:
+    is_same_end = (before["state"] == State.FAILED) == (values["state"] == State.FAILED)
+    return not is_same_end or _searched(before) != _searched(values)

@@ -54,6 +54,9 @@ job = Table(
     Column("scan", Integer, nullable=False),
     Index("uq_bullpen_job_queue_id", "queue", "id", unique=True),
     Index("ix_bullpen_job_added", "added_ms", "key"),
+    Index("ix_bullpen_job_queue_added", "queue", "added_ms", "key"),
+    # Of what is no column, so that SQLite uses it for lists alone: the reasons of failures have a better one.
+    Index("ix_bullpen_job_any_state_added", text("(state || '')"), "added_ms", "key"),
     Index("ix_bullpen_job_state_added", "queue", "state", "added_ms", "key"),
     Index("ix_bullpen_job_state_finished", "queue", "state", "finished_ms", "key"),
     Index(
@@ -65,12 +68,51 @@ job = Table(
         postgresql_where=text("tenant IS NOT NULL"),
     ),
     Index(
-        "ix_bullpen_job_failed",
+        "ix_bullpen_job_tenant_state_added",
+        "tenant",
+        "state",
+        "added_ms",
+        "key",
+        sqlite_where=text("tenant IS NOT NULL"),
+        postgresql_where=text("tenant IS NOT NULL"),
+    ),
+    Index(
+        "ix_bullpen_job_failed_why",
+        "queue",
+        "name",
         "fingerprint",
         "finished_ms",
         "key",
         sqlite_where=text("state = 'failed'"),
         postgresql_where=text("state = 'failed'"),
+    ),
+    Index(
+        "ix_bullpen_job_failed_why_of_tenant",
+        "tenant",
+        "queue",
+        "name",
+        "fingerprint",
+        "finished_ms",
+        "key",
+        sqlite_where=text("state = 'failed'"),
+        postgresql_where=text("state = 'failed'"),
+    ),
+    Index("ix_bullpen_job_name_added", "name", "added_ms", "key"),
+    Index(
+        "ix_bullpen_job_workspace_added",
+        "workspace",
+        "added_ms",
+        "key",
+        sqlite_where=text("workspace IS NOT NULL"),
+        postgresql_where=text("workspace IS NOT NULL"),
+    ),
+    Index(
+        "ix_bullpen_job_fingerprint_added",
+        "fingerprint",
+        "added_ms",
+        "key",
+        sqlite_where=text("fingerprint IS NOT NULL"),
+        postgresql_where=text("fingerprint IS NOT NULL"),
     ),
 )
 
@@ -93,6 +135,18 @@ tally = Table(
     PrimaryKeyConstraint("queue", "state", "tenant"),
 )
 """How many rows `job` has of each kind, kept with each change: counting a million of them takes too long."""
+
+reason = Table(
+    "bullpen_reason",
+    metadata,
+    Column("queue", String(200), nullable=False),
+    Column("name", String(200), nullable=False),
+    Column("fingerprint", String(12), nullable=False),
+    Column("tenant", String(200), nullable=False),
+    Column("jobs", BigInteger, nullable=False),
+    PrimaryKeyConstraint("queue", "name", "fingerprint", "tenant"),
+)
+"""How many rows of failed jobs have each reason, in the same way; a reason that none has any more has no row."""
 
 minute = Table(
     "bullpen_minute",

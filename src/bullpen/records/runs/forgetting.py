@@ -1,0 +1,63 @@
+"""What becomes of runs that ended long ago: all that is known of them goes, but for their bookings."""
+
+import os
+
+from sqlalchemy import delete, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from bullpen.errors import BadOption
+from bullpen.records.credits.budget import account_of
+from bullpen.records.database import Database
+from bullpen.records.tables.credits import hold
+from bullpen.records.tables.journal import journal
+from bullpen.records.tables.runs import run as run_table
+from bullpen.records.tables.runs import task as task_table
+
+RUN_DAYS = "BULLPEN_RUN_DAYS"
+_DAY_MS = 86_400_000
+_MOST_DAYS = 36_500
+_TOGETHER = 50
+"""Runs in one transaction: others wait for it."""
+
+
+async def forget_old(database: Database, *, now_ms: int | None = None) -> int:
+    """Remove runs that ended so many days ago as `BULLPEN_RUN_DAYS` says; how many. Without it all are kept.
+
+    Any number of processes may do this at once. Files are let go of, and their blobs expire by themselves.
+    """
+    days = days_kept()
+    if days is None:
+        return 0
+    before_ms = (database.clock.now_ms() if now_ms is None else now_ms) - days * _DAY_MS
+    forgotten = 0
+    while True:
+        async with database.writing() as connection:
+            some = await _forget_some(connection, before_ms)
+        forgotten += some
+        if some < _TOGETHER:
+            return forgotten
+
+
+def days_kept() -> int | None:
+    """BadOption for what is no number of days."""
+    told = os.environ.get(RUN_DAYS)
+    if told is None:
+        return None
+    if not (told.isascii() and told.isdecimal() and len(told) < 10 and 1 <= int(told) <= _MOST_DAYS):
+        raise BadOption(f"{RUN_DAYS}: a whole number from 1 to {_MOST_DAYS}, not {told!r}")
+    return int(told)
+
+
+async def _forget_some(connection: AsyncConnection, before_ms: int) -> int:
+    # By when they began, which has an index; who began long ago and has not ended is one of few.
+    is_old = (run_table.c.created_ms < before_ms, run_table.c.finished_ms < before_ms)
+    oldest = select(run_table.c.id).where(*is_old).order_by(run_table.c.created_ms).limit(_TOGETHER)
+    runs = list((await connection.execute(oldest)).scalars())
+    if not runs:
+        return 0
+    tasks = list((await connection.execute(select(task_table.c.id).where(task_table.c.run.in_(runs)))).scalars())
+    await connection.execute(delete(journal).where(journal.c.run.in_(tasks)))
+    await connection.execute(delete(hold).where(hold.c.run.in_([*tasks, *map(account_of, tasks)])))
+    # Tasks, their log, files and checkpoints go with it.
+    await connection.execute(delete(run_table).where(run_table.c.id.in_(runs)))
+    return len(runs)

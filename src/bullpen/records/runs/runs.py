@@ -1,0 +1,138 @@
+"""Runs as the API and the dashboard see them: lists, one with its tasks, and its log from any place on."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import func, select, tuple_
+
+from bullpen.errors import BadOption, RecordMissing
+from bullpen.records.database import Database
+from bullpen.records.runs.moving import RUN_COLUMNS, TASK_COLUMNS, read_event, read_run, read_task
+from bullpen.records.runs.words import (
+    FINAL,
+    HowFar,
+    ProgressEvent,
+    Run,
+    RunPage,
+    Task,
+    TaskState,
+    UnderWay,
+)
+from bullpen.records.tables.runs import progress as progress_table
+from bullpen.records.tables.runs import run as run_table
+from bullpen.records.tables.runs import task as task_table
+
+_LIMIT = 500
+
+
+class Runs:
+    """What is asked of runs; they are changed by `RunsOn`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def get(self, run_id: str, *, tenant: str | None = None) -> Run:
+        """RecordMissing, also for another tenant's: nobody learns that it is there."""
+        query = select(*RUN_COLUMNS).where(run_table.c.id == run_id)
+        if tenant is not None:
+            query = query.where(run_table.c.tenant == tenant)
+        async with self._database.reading(brief=True) as connection:
+            row = (await connection.execute(query)).one_or_none()
+        if row is None:
+            raise RecordMissing(f"no run {run_id!r}")
+        return read_run(row)
+
+    async def task(self, task_id: str, *, tenant: str | None = None) -> Task:
+        """RecordMissing, also for another tenant's."""
+        query = select(*TASK_COLUMNS).where(task_table.c.id == task_id)
+        if tenant is not None:
+            query = query.where(task_table.c.tenant == tenant)
+        async with self._database.reading(brief=True) as connection:
+            row = (await connection.execute(query)).one_or_none()
+        if row is None:
+            raise RecordMissing(f"no task {task_id!r}")
+        return read_task(row)
+
+    async def tasks(self, run_id: str) -> list[Task]:
+        """Of a run, as they were made: the first is the run's own."""
+        query = select(*TASK_COLUMNS).where(task_table.c.run == run_id)
+        async with self._database.reading(brief=True) as connection:
+            rows = (await connection.execute(query.order_by(task_table.c.created_ms, task_table.c.id))).all()
+        # A task that others were made by stands before them, also within a millisecond.
+        return sorted(map(read_task, rows), key=lambda task: task.parent is not None)
+
+    async def page(
+        self,
+        *,
+        tenant: str | None = None,
+        state: TaskState | None = None,
+        limit: int = 50,
+        cursor: str | None = None,
+    ) -> RunPage:
+        """The newest first; all tenants' if none is named."""
+        if not 1 <= limit <= _LIMIT:
+            raise BadOption(f"limit: from 1 to {_LIMIT}, not {limit}")
+        place = (run_table.c.created_ms, run_table.c.id)
+        query = select(*RUN_COLUMNS).order_by(*(column.desc() for column in place)).limit(limit + 1)
+        if tenant is not None:
+            query = query.where(run_table.c.tenant == tenant)
+        if state is not None:
+            query = query.where(run_table.c.state == state)
+        if cursor is not None:
+            query = query.where(tuple_(*place) < tuple_(*place_in(cursor)))
+        async with self._database.reading(brief=True) as connection:
+            found = [read_run(row) for row in await connection.execute(query)]
+        more = len(found) > limit
+        return RunPage(tuple(found[:limit]), f"{found[limit - 1].created_ms}~{found[limit - 1].id}" if more else None)
+
+    async def events(self, run_id: str, *, after: int = 0, limit: int = 1_000) -> list[ProgressEvent]:
+        """What happened after this number, in order."""
+        query = select(progress_table).where(progress_table.c.run == run_id, progress_table.c.number > after)
+        async with self._database.reading(brief=True) as connection:
+            rows = (await connection.execute(query.order_by(progress_table.c.number).limit(limit))).all()
+        return list(map(read_event, rows))
+
+    async def told(self, run_ids: Sequence[str]) -> dict[str, HowFar]:
+        """How far each is: one question for all that are listened to."""
+        query = select(run_table.c.id, run_table.c.told, run_table.c.state).where(run_table.c.id.in_(run_ids))
+        async with self._database.reading(brief=True) as connection:
+            rows = (await connection.execute(query)).all()
+        return {row.id: HowFar(row.told, TaskState(row.state)) for row in rows}
+
+    async def first_tasks(self, run_ids: Sequence[str]) -> dict[str, Task]:
+        """The task that each of these runs began with."""
+        first = (task_table.c.run.in_(run_ids), task_table.c.parent.is_(None))
+        async with self._database.reading(brief=True) as connection:
+            rows = (await connection.execute(select(*TASK_COLUMNS).where(*first))).all()
+        return {row.run: read_task(row) for row in rows}
+
+    async def started_since(self, queue: str, since_ms: int) -> int:
+        """How many tasks of a queue began their work since then."""
+        recent = (task_table.c.queue == queue, task_table.c.started_ms >= since_ms)
+        query = select(func.count()).select_from(task_table).where(*recent)
+        async with self._database.reading(brief=True) as connection:
+            return (await connection.execute(query)).scalar_one()
+
+    async def under_way(self) -> dict[TaskState, UnderWay]:
+        """How many runs and tasks are in each state that is not final. By an index: what is over costs nothing."""
+        going = [state for state in TaskState if state not in FINAL]
+        counts = (func.count().filter(task_table.c.parent.is_(None)), func.count())
+        query = select(task_table.c.state, *counts).where(task_table.c.state.in_(going))
+        async with self._database.reading() as connection:
+            rows = (await connection.execute(query.group_by(task_table.c.state))).all()
+        return dict.fromkeys(going, UnderWay(0, 0)) | {TaskState(state): UnderWay(*found) for state, *found in rows}
+
+    async def stale(self, *, before_ms: int, after: str = "", limit: int = 100) -> list[Task]:
+        """Tasks that should go on and have not changed their state since, by id, those after this one."""
+        going = [state for state in TaskState if state not in FINAL]
+        unchanged = (task_table.c.state.in_(going), task_table.c.changed_ms <= before_ms)
+        query = select(*TASK_COLUMNS).where(*unchanged, task_table.c.id > after)
+        async with self._database.reading(brief=True) as connection:
+            rows = (await connection.execute(query.order_by(task_table.c.id).limit(limit))).all()
+        return [read_task(row) for row in rows]
+
+
+def place_in(cursor: str) -> tuple[int, str]:
+    created_ms, mark, run_id = cursor.partition("~")
+    if not (mark and created_ms.isascii() and created_ms.isdecimal() and len(created_ms) < 19):
+        raise BadOption(f"cursor: {cursor!r} is not one that a page gave")
+    return int(created_ms), run_id

@@ -1,0 +1,137 @@
+"""What SQLite reads for a page: an index leads to it, however many other jobs and minutes there are."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import event
+
+from bullpen.records.model import leading
+from bullpen.records.model.searching import JobFilter
+from bullpen.records.records import Records
+from tests.support.migrated import migrated_file
+
+
+@pytest.fixture
+async def file_records(tmp_path: Path) -> AsyncIterator[Records]:
+    async with await Records.open(migrated_file(tmp_path / "records.db")) as records:
+        yield records
+
+
+class Asked:
+    """The statements that are run from now on."""
+
+    def __init__(self, records: Records) -> None:
+        self._records = records
+        self._statements: list[str] = []
+        event.listen(records.database.engine.sync_engine, "before_cursor_execute", self._note)
+
+    def _note(self, *call: Any) -> None:
+        self._statements.append(call[2])
+
+    async def plan(self, table: str) -> list[str]:
+        """How the last one that reads this table finds its rows."""
+        *_, statement = [one for one in self._statements if f"FROM {table} " in one.replace("\n", "")]
+        async with self._records.database.reading() as connection:
+            plan = await connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", (1,) * statement.count("?"))
+            return [row[-1] for row in plan]
+
+
+@pytest.mark.parametrize(
+    "wanted, index",
+    [
+        ({}, "ix_bullpen_job_added"),
+        ({"queue": "mail"}, "ix_bullpen_job_queue_added (queue=?)"),
+        ({"states": ["failed"]}, "ix_bullpen_job_any_state_added (<expr>=?)"),
+        ({"queue": "mail", "states": ["failed"]}, "ix_bullpen_job_state_added (queue=? AND state=?)"),
+        ({"tenant": "acme"}, "ix_bullpen_job_tenant_added (tenant=?)"),
+        ({"tenant": "acme", "states": ["failed"]}, "ix_bullpen_job_tenant_state_added (tenant=? AND state=?)"),
+        ({"name": "work"}, "ix_bullpen_job_name_added (name=?)"),
+        ({"workspace": "team"}, "ix_bullpen_job_workspace_added (workspace=?)"),
+        ({"fingerprint": "3f9a2c41d07e"}, "ix_bullpen_job_fingerprint_added (fingerprint=?)"),
+    ],
+    ids=str,
+)
+async def test_a_list_goes_down_an_index(file_records: Records, wanted: dict[str, Any], index: str) -> None:
+    """Without one, a list of 50 sorts all jobs of a queue, or passes by all that are in other states."""
+    asked = Asked(file_records)
+    assert JobFilter(**wanted).has_index
+    await file_records.jobs.list(JobFilter(**wanted))
+    (step,) = await asked.plan("bullpen_job")
+    assert step.endswith(index)
+
+
+@pytest.mark.parametrize("wanted", [{}, {"tenant": "acme"}, {"states": ["failed"], "name": "work"}], ids=str)
+async def test_a_list_of_a_tag_goes_down_the_tags(file_records: Records, wanted: dict[str, Any]) -> None:
+    """Whatever else is asked for: they have the list's order, so that nothing is sorted."""
+    asked = Asked(file_records)
+    assert JobFilter(tag="vip", **wanted).has_index == (not wanted)
+    await file_records.jobs.list(JobFilter(tag="vip", **wanted))
+    by_tag, by_key = await asked.plan("bullpen_job JOIN")
+    assert by_tag.startswith("SEARCH bullpen_job_tag")
+    assert by_tag.endswith("(tag=?)")
+    assert by_key.endswith("INTEGER PRIMARY KEY (rowid=?)")
+
+
+@pytest.mark.parametrize(
+    "few, index", [(10_000, "ix_bullpen_job_name_added (name=?)"), (-1, "ix_bullpen_job_tenant_state_added")]
+)
+async def test_a_name_that_few_jobs_have_leads_past_tenant_and_state(
+    few: int, index: str, file_records: Records, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All jobs of the tenant were looked at for one that few have; one that many have is soon met among them."""
+    monkeypatch.setattr(leading, "_FEW", few)
+    asked = Asked(file_records)
+    await file_records.jobs.list(JobFilter(name="work", tenant="acme", states=["failed"]))
+    (step,) = await asked.plan("bullpen_job")
+    assert f"USING INDEX {index}" in step
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        {"text": "work"},
+        {"queue": "mail", "tenant": "acme"},
+        {"states": ["failed", "active"]},
+        {"name": "work", "states": ["failed"]},
+        {"name": "work", "workspace": "team"},
+        {"tag": "vip", "until_ms": 1},
+        {"error_kind": "timeout"},
+    ],
+    ids=str,
+)
+def test_what_no_index_leads_to_is_known_as_such(wanted: dict[str, Any]) -> None:
+    assert not JobFilter(**wanted).has_index
+
+
+@pytest.mark.parametrize(
+    "wanted, index",
+    [
+        ({}, "ix_bullpen_job_failed_why (queue=? AND name=? AND fingerprint=?)"),
+        ({"queue": "mail"}, "ix_bullpen_job_failed_why (queue=? AND name=? AND fingerprint=?)"),
+        (
+            {"tenant": "acme"},
+            "ix_bullpen_job_failed_why_of_tenant (tenant=? AND queue=? AND name=? AND fingerprint=?)",
+        ),
+    ],
+    ids=str,
+)
+async def test_of_each_reason_of_failures_two_jobs_are_read(
+    file_records: Records, wanted: dict[str, Any], index: str
+) -> None:
+    """The last and the first, at the ends of an index: however many failed, the others are not looked at."""
+    asked = Asked(file_records)
+    await file_records.jobs.failures(**wanted)
+    steps = await asked.plan("bullpen_reason")
+    jobs = [step for step in steps if "bullpen_job" in step]
+    assert [step.partition("USING INDEX ")[2] for step in jobs] == [index] * 2
+    assert "SEARCH newest USING INTEGER PRIMARY KEY (rowid=?)" in steps
+
+
+async def test_minutes_of_a_queue_are_found_by_their_time(file_records: Records) -> None:
+    """All of its minutes are those of a week and of each tenant, and a page shows an hour."""
+    asked = Asked(file_records)
+    await file_records.jobs.rates(since_ms=1, until_ms=2, queue="mail")
+    step, *_ = await asked.plan("bullpen_minute")
+    assert step.endswith("ix_bullpen_minute_minute_ms (minute_ms>? AND minute_ms<?)")
