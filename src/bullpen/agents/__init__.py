@@ -1,0 +1,1 @@
+"""Agent runs: the loop, models, tools, sandboxes, credits and progress."""

@@ -1,0 +1,137 @@
+"""How a task ends: its result, its state, its credits and the last line of its log become true together."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import msgspec
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from bullpen.agents.loop.booking import settle_all
+from bullpen.agents.loop.recorder import Recorder
+from bullpen.agents.loop.tally import Tally, tally
+from bullpen.agents.loop.words import Stop
+from bullpen.agents.words import EXIT_CODES, TaskProblem, TaskResult, TaskTerms, TokensUsed, to_plain
+from bullpen.errors import WrongState
+from bullpen.job.entries import JournalEntry
+from bullpen.observing import TaskEnd
+from bullpen.records.credits.budget import Budget
+from bullpen.records.credits.ledger import Ledger
+from bullpen.records.database import Database
+from bullpen.records.journal import JournalOn
+from bullpen.records.runs.moving import RunsOn
+from bullpen.records.runs.words import ProgressKind, Task, TaskState, Told
+
+_encode = msgspec.json.Encoder().encode
+_STATES = {
+    Stop.CANCELLED: TaskState.CANCELLED,
+    Stop.TIMEOUT: TaskState.TIMEOUT,
+    Stop.ERROR: TaskState.FAILED,
+    Stop.CREDITS: TaskState.FAILED,
+}
+_TOLD = {TaskState.COMPLETED: ProgressKind.JOB_COMPLETED, TaskState.CANCELLED: ProgressKind.JOB_CANCELLED}
+_PAGE = 1_000
+
+Redact = Callable[[Any], Any]
+"""A value without the secrets in it."""
+
+
+class Ending(msgspec.Struct, frozen=True):
+    """Why a task ends, and what is said of it."""
+
+    stop: Stop
+    problem: TaskProblem | None = None
+
+    @property
+    def state(self) -> TaskState:
+        return _STATES.get(self.stop, TaskState.COMPLETED)
+
+
+def budget_of(task: Task, terms: TaskTerms) -> Budget:
+    return Budget(task=task.id, tenant=task.tenant, payer=terms.payer, most=terms.most)
+
+
+async def end_activation(
+    recorder: Recorder, database: Database, task: Task, ending: Ending, *, redact: Redact
+) -> TaskResult:
+    """By the worker that has it. LeaseLost if another has it, or it has ended."""
+    used = tally(recorder.entries)
+    place = max((entry.place for entry in recorder.entries), default=-1) + 1
+    now_ms = database.clock.now_ms()
+
+    async def move(connection: AsyncConnection, result: bytes) -> None:
+        await _move(connection, database, task, ending, result, redact)
+
+    ended = await recorder.end(lambda cost: _encode(_result(task, ending, used, cost, place, now_ms)), move)
+    return msgspec.json.decode(ended, type=TaskResult)
+
+
+async def end_from_outside(database: Database, task_id: str, ending: Ending, *, redact: Redact) -> TaskResult:
+    """By somebody else, whoever works on it: that one finds that it is over with its next step. WrongState if it is."""
+    async with database.writing(brief=True) as connection:
+        journal = JournalOn(connection, database)
+        await journal.open(task_id)
+        # Whoever works on it ends it by its journal too: one of the two is the first, and the other sees it.
+        if await journal.has_ended(task_id):
+            raise WrongState(f"task {task_id!r} is over")
+        task = await RunsOn(connection, database).task(task_id)
+        terms = msgspec.json.decode(task.terms, type=TaskTerms)
+        await journal.stop(task.id)
+        entries = await _entries(journal, task.id)
+        cost = await settle_all(Ledger(connection, database), task.id, budget_of(task, terms))
+        place = max((entry.place for entry in entries), default=-1) + 1
+        result = _result(task, ending, tally(entries), cost, place, database.clock.now_ms())
+        await _move(connection, database, task, ending, _encode(result), redact)
+    return result
+
+
+def end_of(task: Task, result: TaskResult) -> TaskEnd:
+    """As it is counted."""
+    return TaskEnd(task.kind, result.status, is_run=task.parent is None, micro_credits=result.credits_charged)
+
+
+async def _entries(journal: JournalOn, task_id: str) -> Iterable[JournalEntry]:
+    found: list[JournalEntry] = []
+    start: int | None = 0
+    while start is not None:
+        page = await journal.read(task_id, start=start, limit=_PAGE)
+        found += page.entries
+        start = page.next_place
+    return found
+
+
+async def _move(
+    connection: AsyncConnection, database: Database, task: Task, ending: Ending, result: bytes, redact: Redact
+) -> None:
+    """The result is kept as it is for whoever asked; the log, which more people read, has it without secrets."""
+    told = redact(to_plain(msgspec.json.decode(result, type=TaskResult)))
+    kind = _TOLD.get(ending.state, ProgressKind.JOB_FAILED)
+    await RunsOn(connection, database).move(task.id, ending.state, Told(kind, {"result": told}), outcome=result)
+
+
+def _result(task: Task, ending: Ending, used: Tally, cost: int, place: int, now_ms: int) -> TaskResult:
+    terms = msgspec.json.decode(task.terms, type=TaskTerms)
+    tokens = list(used.usage.values())
+    return TaskResult(
+        run_id=task.run,
+        task_id=task.id,
+        status=ending.state,
+        exit_code=EXIT_CODES.get(ending.stop, 1 if ending.problem else 0),
+        stop_reason=ending.stop,
+        output=used.text,
+        error=ending.problem,
+        tokens_used=TokensUsed(
+            input_tokens=sum(one.input_tokens for one in tokens),
+            output_tokens=sum(one.output_tokens for one in tokens),
+            total_tokens=sum(one.total_tokens for one in tokens),
+            by_model=used.usage,
+        ),
+        credits_charged=cost,
+        credits_refunded=max(0, terms.estimate - cost),
+        started_ms=task.started_ms,
+        completed_ms=now_ms,
+        duration_ms=0 if task.started_ms is None else now_ms - task.started_ms,
+        steps_executed=used.steps,
+        tool_calls_made=used.tool_calls,
+        llm_calls_made=used.steps,
+        final_checkpoint_id=f"{task.id}@{place}" if place else None,
+    )

@@ -1,0 +1,42 @@
+"""Agents with all tools that this machine and its settings can offer.
+
+agents = Agents(pen)
+async with equipped(agents):
+await pen.worker().run()
+"""
+
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+
+from bullpen.agents.agents import Agents
+from bullpen.agents.tools.builtin import Toolset, builtin_tools
+from bullpen.agents.tools.mcp import McpServer
+from bullpen.agents.tools.office import KeptFile, ReadFile, office_tools
+from bullpen.agents.tools.tool import ToolContext
+from bullpen.errors import RecordMissing
+
+
+@asynccontextmanager
+async def equipped(agents: Agents, *, servers: Iterable[McpServer] = ()) -> AsyncIterator[Toolset]:
+    """Give them the built-in tools, and those of MCP servers, for the length of a block.
+
+    What a tool holds for a task, such as a browser, goes back when an activation of it ends.
+    """
+    toolset = await builtin_tools(servers=servers, more=office_tools(read_file=_reading(agents)))
+    async with toolset:
+        for tool in toolset:
+            agents.tools.put(tool)
+        agents.on_activation_end = toolset.end_run
+        yield toolset
+
+
+def _reading(agents: Agents) -> ReadFile:
+    async def read(context: ToolContext, artifact: str) -> KeptFile | None:
+        files = (await agents.records()).files
+        try:
+            found = await files.get(artifact, tenant=context.tenant)
+        except RecordMissing:
+            return None
+        return KeptFile(found.name, await files.read(artifact, tenant=context.tenant), found.mime)
+
+    return read

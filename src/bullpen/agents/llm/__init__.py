@@ -1,0 +1,1 @@
+"""Models: one way to ask any of them, what it costs at most, and what to do when one does not answer."""

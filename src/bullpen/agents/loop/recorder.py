@@ -1,0 +1,299 @@
+"""A run's steps on record: what is intended before it is done, what came of it, and both with their credits.
+
+    intend: entry open   + hold      ─┐
+                                      ├─ in one transaction, refused to whoever was overtaken
+    finish: entry done   + settle    ─┘
+
+What came of a step may wait for what is intended next, which is a moment later: then one transaction has both. Who
+dies in that moment dies between an effect and its record, as whoever dies a moment before.
+
+A step that is found open was begun by a worker that died: its hold is presumed spent, unless somebody knows that it
+was not done, and it is begun anew under another one.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from bullpen.agents.loop.booking import booked, booking, settle_all
+from bullpen.agents.loop.finishing import to_its_end
+from bullpen.job.entries import EntryKind, EntryState, JournalEntry
+from bullpen.records.chained import Chain
+from bullpen.records.credits.budget import Budget
+from bullpen.records.credits.ledger import Ledger
+from bullpen.records.credits.words import Hold, HoldState
+from bullpen.records.database import Database
+from bullpen.records.journal import JournalOn, SqlJournal
+from bullpen.records.runs.moving import RunsOn
+from bullpen.records.runs.words import Told
+
+Also = Callable[[AsyncConnection], Awaitable[object]]
+"""What else is to be true, or not, with what is put on record."""
+AlsoEnd = Callable[[AsyncConnection, bytes], Awaitable[object]]
+"""The same of a run that ends, with its result."""
+
+_PAGE = 1_000
+_END = "run:end"
+
+
+class _Finished(NamedTuple):
+    """A step that is done, and not on record yet."""
+
+    entry: JournalEntry
+    price: int
+    told: Sequence[Told]
+    also: Also | None
+
+
+class Recorder:
+    """The journal of one activation of a run."""
+
+    def __init__(
+        self,
+        database: Database,
+        run: str,
+        epoch: int,
+        accounts: Sequence[str] = (),
+        *,
+        budget: Budget | None = None,
+        tells: str = "",
+        redact: Callable[[Any], Any] | None = None,
+    ) -> None:
+        self.run = run
+        """Whose journal it is: a task's, where runs are made of tasks."""
+        self._database = database
+        self._epoch = epoch
+        self._budget = budget
+        self._accounts = (*accounts, budget.account) if budget else tuple(accounts)
+        """Whose credits are spent: the organisation's or the task's own, and every other that applies."""
+        self._tells = tells
+        """The run whose log is told of each step; without one nobody is."""
+        self._redact = redact
+        self._entries: dict[int, JournalEntry] = {}
+        self._held: dict[str, Hold] = {}
+        """Holds that nobody has settled or presumed, by id."""
+        self._finished: list[_Finished] = []
+        self._writing = asyncio.Lock()
+
+    async def begin(self, also: Also | None = None) -> bytes | None:
+        """End the activation before this one, and read what is on record. LeaseLost if this is not the latest.
+
+        The result of a run that has ended; None for one that is to go on.
+        """
+        async with self._database.writing(brief=True) as connection:
+            journal = JournalOn(connection, self._database)
+            await journal.open(self.run)
+            if await journal.has_ended(self.run):
+                return await journal.value_of(self.run, _END)
+            await journal.begin(self.run, self._epoch)
+            if also is not None:
+                await also(connection)
+            held = await Ledger(connection, self._database).holds_of(self.run, HoldState.HELD)
+            self._held = {hold.id: hold for hold in held}
+        await self._read()
+        return None
+
+    async def _read(self) -> None:
+        start: int | None = 0
+        while start is not None:
+            page = await SqlJournal(self._database).read(self.run, start=start, limit=_PAGE)
+            self._entries |= {entry.place: entry for entry in page.entries}
+            start = page.next_place
+
+    def at(self, place: int) -> JournalEntry | None:
+        return self._entries.get(place)
+
+    def key(self, place: int) -> str:
+        """Of a step: the same in every activation, and no other's."""
+        return f"{self.run}/{place}"
+
+    async def intend(
+        self,
+        place: int,
+        name: str,
+        *,
+        most: int = 0,
+        told: Sequence[Told] = (),
+        used_up: int | None = None,
+        not_done: bool = False,
+    ) -> JournalEntry:
+        """Put on record that this will be done, and hold what it may cost. CreditsShort: neither is true.
+
+        `used_up` is the place of an answer that let it be done once more: it does not stand for the time after.
+        `not_done`: who began it before is known not to have done it, which costs nothing.
+        """
+        before = self.at(place)
+        attempts = 1 if before is None else before.attempts + 1
+        now_ms = self._database.clock.now_ms()
+        entry = JournalEntry(
+            place, name, state=EntryState.OPEN, attempts=attempts, started_ms=now_ms, epoch=self._epoch
+        )  # fmt: skip
+        accounts = self._accounts if most else ()
+        held = Ledger.asked(self._hold_of(entry), accounts, most, run=self.run) if accounts else None
+
+        async def end_before(connection: AsyncConnection) -> None:
+            if used_up is not None:
+                await JournalOn(connection, self._database).take_off(self.run, used_up)
+            if before is not None:
+                await self._book(connection, before, 0 if not_done else None)
+
+        first = None if before is None else end_before
+        is_cancelled = await to_its_end(self._transact([entry], told, held=held, first=first))
+        if held is not None:
+            self._held[held.id] = held
+        self._entries[place] = entry
+        if used_up is not None:
+            self._entries.pop(used_up, None)
+        if is_cancelled:
+            await self.give_up(entry, price=0)  # nobody will do it now
+            raise asyncio.CancelledError
+        return entry
+
+    async def finish(
+        self,
+        entry: JournalEntry,
+        value: bytes,
+        *,
+        price: int = 0,
+        told: Sequence[Told] = (),
+        also: Also | None = None,
+        may_wait: bool = False,
+    ) -> JournalEntry:
+        """Put its result on record, and settle what it cost: at once, or with what comes next; see `flush`."""
+        now_ms = self._database.clock.now_ms()
+        done = msgspec.structs.replace(entry, state=EntryState.DONE, value=value, ended_ms=now_ms)
+        self._entries[entry.place] = done
+        self._finished.append(_Finished(done, price, told, also))
+        if not may_wait:
+            await self.flush()
+        return done
+
+    async def flush(self) -> None:
+        """Put on record what waits for that."""
+        if self._finished:
+            await self._write()
+
+    async def note(
+        self, place: int, name: str, value: bytes, *, told: Sequence[Told] = (), also: Also | None = None
+    ) -> JournalEntry:
+        """Put on record what cost nothing and changed nothing but records: it needs no intent before it."""
+        entry = JournalEntry(place, name, started_ms=self._database.clock.now_ms(), epoch=self._epoch)
+        return await self.finish(entry, value, told=told, also=also)
+
+    async def tell(self, *told: Told) -> None:
+        """Tell of what is not a step. LeaseLost from an activation that was overtaken."""
+        if not told or not self._tells:
+            return
+        await self._write(told=told)
+
+    async def give_up(self, entry: JournalEntry, *, price: int | None) -> None:
+        """It failed, and stays open: what it cost is settled, or presumed where nobody knows."""
+        await self._write([entry], also=lambda connection: self._book(connection, entry, price))
+
+    async def answer(self, place: int, signal: str) -> bytes | None:
+        """What a person said, once they did; it is on record from then on."""
+        entry = JournalEntry(place, signal, EntryKind.WAIT, epoch=self._epoch)
+        found = await SqlJournal(self._database).receive(self.run, entry, epoch=self._epoch)
+        if found is not None:
+            self._entries[place] = found
+        return None if found is None else found.value
+
+    async def end(self, result: Callable[[int], bytes], also: AlsoEnd | None = None) -> bytes:
+        """Nothing more is recorded, and nothing stays held. Calls that were under way are presumed made.
+
+        `result` is given what the task has cost in all.
+        """
+        ended = b""
+
+        async def end(connection: AsyncConnection) -> None:
+            nonlocal ended
+            journal = JournalOn(connection, self._database)
+            ended = result(await settle_all(Ledger(connection, self._database), self.run, self._budget))
+            last = JournalEntry(max(self._entries, default=-1) + 1, _END, value=ended, epoch=self._epoch)
+            await journal.put(self.run, [last], epoch=self._epoch)
+            await journal.end(self.run, epoch=self._epoch)
+            if also is not None:
+                await also(connection, ended)
+
+        await self._write(also=end)
+        return ended
+
+    @property
+    def entries(self) -> list[JournalEntry]:
+        """What is on record, in order."""
+        return [self._entries[place] for place in sorted(self._entries)]
+
+    async def _write(
+        self, entries: Sequence[JournalEntry] = (), told: Sequence[Told] = (), also: Also | None = None
+    ) -> None:
+        # Who is cancelled while it commits would not know whether it is on record, and would tell of it twice.
+        if await to_its_end(self._transact(entries, told, also)):
+            raise asyncio.CancelledError
+
+    async def _transact(
+        self,
+        entries: Sequence[JournalEntry],
+        told: Sequence[Told],
+        also: Also | None = None,
+        *,
+        held: Hold | None = None,
+        first: Also | None = None,
+    ) -> None:
+        """All that waits, then `first`, which may give back credits, then the rest. LeaseLost if overtaken."""
+        # One after the other: what waits is written once, and told once.
+        async with self._writing:
+            waiting = tuple(self._finished)
+            async with self._database.writing(brief=True) as connection:
+                chain, ledger = Chain(connection, self._database), Ledger(connection, self._database)
+                put = [*(one.entry for one in waiting), *entries]
+                chain.add(JournalOn(connection, self._database).putting(self.run, put, epoch=self._epoch))
+                for one in waiting:
+                    await self._settle(ledger, one.entry, one.price, chain)
+                    if one.also is not None:
+                        await chain.run()
+                        await one.also(connection)
+                if first is not None:
+                    await chain.run()
+                    await first(connection)
+                if held is not None:
+                    more = None if self._budget is None else self._budget.cover
+                    chain.add(booked(ledger.holding(held, memo=put[-1].name, more=more)))
+                # The run's row after the accounts, as where a task ends: who has the one does not wait for the other.
+                if lines := self._lines([*(line for one in waiting for line in one.told), *told]):
+                    chain.add(RunsOn(connection, self._database).telling(self._tells, self.run, lines))
+                await chain.run()
+                if also is not None:
+                    await also(connection)
+            del self._finished[: len(waiting)]
+
+    def _lines(self, told: Sequence[Told]) -> Sequence[Told]:
+        """Of the log, if anybody is told."""
+        if not self._tells:
+            return ()
+        return told if self._redact is None else [Told(one.kind, self._redact(one.data)) for one in told]
+
+    async def _settle(self, ledger: Ledger, entry: JournalEntry, price: int, chain: Chain) -> None:
+        if (held := self._held.get(self._hold_of(entry))) is None:
+            return
+        if price <= held.amount:
+            chain.add(booked(ledger.settling(held, price, memo=entry.name)))
+            return
+        await chain.run()
+        with booking():
+            await ledger.settle(held, price, memo=entry.name)
+
+    async def _book(self, connection: AsyncConnection, entry: JournalEntry, price: int | None) -> None:
+        """Settle what it cost, or presume that where nobody knows."""
+        ledger, chain = Ledger(connection, self._database), Chain(connection, self._database)
+        if price is not None:
+            await self._settle(ledger, entry, price, chain)
+            await chain.run()
+        elif self._hold_of(entry) in self._held:
+            with booking():
+                await ledger.presume(self._hold_of(entry))
+
+    def _hold_of(self, entry: JournalEntry) -> str:
+        return f"{self.key(entry.place)}/{entry.attempts}"

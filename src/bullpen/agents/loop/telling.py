@@ -1,0 +1,81 @@
+"""What the loop tells of its steps: short, since the journal has all of it."""
+
+from typing import Any
+
+from bullpen.agents.llm.words import Reply, ToolCall, ToolResult, Usage
+from bullpen.agents.loop.words import LoopLimits
+from bullpen.agents.words import problem_of, to_plain
+from bullpen.records.runs.words import ProgressKind, Told
+
+_SHORT = 500
+"""Characters of a tool's input or output in an event."""
+
+
+class Telling:
+    """The events of one activation, in the order in which they come."""
+
+    def __init__(self, limits: LoopLimits) -> None:
+        self._limits = limits
+        self._open_step: int | None = None
+        self._usage = Usage()
+
+    def asking(self, step: int, model: str) -> list[Told]:
+        """A model is asked; with that the step before is over."""
+        before = [] if self._open_step is None else [self._over(self._open_step)]
+        self._open_step = step
+        started = Told(ProgressKind.STEP_STARTED, {"step": step, "total_steps_estimate": self._limits.steps})
+        return [*before, started, Told(ProgressKind.LLM_STARTED, {"model": model, "status": "started"})]
+
+    def answered(self, step: int, reply: Reply, *, spent: int, is_last: bool) -> list[Told]:
+        usage = reply.usage or Usage()
+        self._usage += usage
+        answer = {
+            "model": reply.model,
+            "input_tokens": usage.input_tokens,
+            "output_tokens": usage.output_tokens,
+            "content": reply.text,
+            "tool_calls": [call.name for call in reply.calls],
+            "status": "completed",
+        }
+        told = [Told(ProgressKind.LLM_COMPLETED, answer)]
+        if reply.calls and reply.text.strip():
+            told.append(Told(ProgressKind.THINKING, {"step": step, "content": reply.text}))
+        told.append(Told(ProgressKind.JOB_PROGRESS, self._standing(step, reply, spent, is_last=is_last)))
+        if is_last:
+            self._open_step = None
+            told.append(self._over(step))
+        return told
+
+    def using(self, call: ToolCall) -> list[Told]:
+        data = {"call_id": call.id, "tool_name": call.name, "tool_input": short(call.arguments), "status": "started"}
+        return [Told(ProgressKind.TOOL_STARTED, data)]
+
+    def used(self, call: ToolCall, result: ToolResult, *, seconds: float, error: Exception | None = None) -> list[Told]:
+        data: dict[str, Any] = {
+            "call_id": call.id,
+            "tool_name": call.name,
+            "tool_output": short(result.text),
+            "duration_ms": round(seconds * 1000),
+            "status": "failed" if result.is_error else "completed",
+        }
+        if error is not None:
+            data["error"] = to_plain(problem_of(error))
+        return [Told(ProgressKind.TOOL_FAILED if result.is_error else ProgressKind.TOOL_COMPLETED, data)]
+
+    def _over(self, step: int) -> Told:
+        return Told(ProgressKind.STEP_COMPLETED, {"step": step})
+
+    def _standing(self, step: int, reply: Reply, spent: int, *, is_last: bool) -> dict[str, Any]:
+        uses = ", ".join(call.name for call in reply.calls)
+        return {
+            "percent_complete": 100 if is_last else min(99, 100 * step // self._limits.steps),
+            "current_step": step,
+            "total_steps_estimate": self._limits.steps,
+            "message": "has an answer" if is_last else f"uses {uses}" if uses else "tells in short what happened",
+            "tokens_used": self._usage.total_tokens,
+            "credits_used": spent,
+        }
+
+
+def short(text: str) -> str:
+    return text if len(text) <= _SHORT else f"{text[:_SHORT]}…"

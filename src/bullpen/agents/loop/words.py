@@ -1,0 +1,83 @@
+"""What a loop may use, and what came of it."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import msgspec
+
+from bullpen.agents.llm.words import Usage
+from bullpen.errors import BadOption
+
+
+class Stop(StrEnum):
+    """Why a loop ended."""
+
+    ANSWER = "answer"
+    MAX_STEPS = "max_steps"
+    MAX_TOOL_CALLS = "max_tool_calls"
+    MAX_TOKENS = "max_tokens"
+    CREDITS = "credits"
+    """The next call could cost more than there is: it was not made."""
+    TIMEOUT = "timeout"
+    CANCELLED = "cancel"
+    """Somebody asked for it."""
+    ERROR = "error"
+    """It could not go on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoopLimits:
+    """Asked before each call of a model."""
+
+    steps: int = 50
+    """Calls of a model."""
+    tool_calls: int = 200
+    tokens: int = 1_000_000
+    """Read and written, of all calls."""
+    seconds: float = 7_200
+    """Of work, in all activations together."""
+    reply_tokens: int = 4_096
+    """Of one answer."""
+    result_characters: int = 20_000
+    """Of a tool's result, as the model reads it; the rest is cut, and said to be."""
+
+    def __post_init__(self) -> None:
+        for name in self.__slots__:
+            if not getattr(self, name) > 0:
+                raise BadOption(f"{name}: more than 0, not {getattr(self, name)}")
+
+
+class LoopResult(msgspec.Struct, frozen=True, kw_only=True):
+    stop: Stop
+    text: str
+    """The model's last words: its answer, if it came to one."""
+    steps: int
+    tool_calls: int
+    usage: dict[str, Usage]
+    """By model."""
+    price: int
+    """Of all calls that are on record, in micro-credits."""
+
+
+class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a person says became of a call that must not be made twice."""
+
+    result: str | None = None
+    """It was made, and this came of it."""
+    again: bool = False
+    """It was not made: make it."""
+    is_error: bool = False
+
+    def __post_init__(self) -> None:
+        if self.again == (self.result is not None):
+            raise ValueError("either a result, or again")
+
+
+class NeedsAnswer(Exception):
+    """A worker died while a tool ran that must not run twice: a person is to say what became of the call."""
+
+    def __init__(self, signal: str, tool: str, arguments: str) -> None:
+        super().__init__(f"did the call of {tool} take place? Answer with the signal {signal!r}")
+        self.signal = signal
+        self.tool = tool
+        self.arguments = arguments

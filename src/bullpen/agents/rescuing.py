@@ -1,0 +1,102 @@
+"""Tasks whose job ended while no handler was at work: they are ended on record too, and what they held goes back.
+
+A job fails by itself if it lost its worker too often, ran beyond the worker's own limit, or was cancelled by whoever
+operates the queue; it may also be removed. A worker ends a task on record before it ends its job, so that one whose
+job is over first is one that nobody will end.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+
+from bullpen.agents.ending import Ending, end_from_outside, end_of
+from bullpen.agents.loop.words import Stop
+from bullpen.agents.redacting import Redactor
+from bullpen.agents.words import TaskProblem, TaskResult, problem_at
+from bullpen.errors import AgentError, BillingError, JobMissing, QueueMissing, WrongState
+from bullpen.job.record import FailureKind, JobRecord, JobRef
+from bullpen.job.state import FINISHED
+from bullpen.observing import Observers
+from bullpen.records.outbox_rows import OutboxRows
+from bullpen.records.records import Records
+from bullpen.records.runs.words import Task, TaskState
+from bullpen.stores.base import Store
+
+UNCHANGED_MS = 15_000
+_PAGE = 100
+_STOPS = {FailureKind.CANCELLED: Stop.CANCELLED, FailureKind.TIMEOUT: Stop.TIMEOUT}
+
+logger = logging.getLogger("bullpen.agents")
+
+
+class Rescuer:
+    """Looks at a page of tasks whenever it is asked to. Several may do so at once."""
+
+    def __init__(
+        self,
+        records: Records,
+        store: Store,
+        *,
+        unchanged_ms: int | None = None,
+        redactor: Redactor | None = None,
+        observers: Observers | None = None,
+        ended: Callable[[Task], Awaitable[None]] | None = None,
+    ) -> None:
+        self._records = records
+        self._store = store
+        self._unchanged_ms = UNCHANGED_MS if unchanged_ms is None else unchanged_ms
+        self._redactor = redactor or Redactor()
+        self._observers = Observers() if observers is None else observers
+        self._ended = ended
+        """Told of each task that was ended: another may wait for it."""
+        self._last_seen = ""
+
+    async def rescue(self) -> list[TaskResult]:
+        """Look at the next page of tasks that have not changed for a while; those that were ended."""
+        before_ms = self._records.database.clock.now_ms() - self._unchanged_ms
+        tasks = await self._records.runs.stale(before_ms=before_ms, after=self._last_seen, limit=_PAGE)
+        self._last_seen = tasks[-1].id if len(tasks) == _PAGE else ""
+        return [result for task in await self._under_way(tasks) if (result := await self._look_after(task))]
+
+    async def _under_way(self, tasks: Sequence[Task]) -> list[Task]:
+        """Less those that have no job yet. Asked before the jobs: what left the outbox was added before that."""
+        going = [task for task in tasks if task.state is not TaskState.PENDING]
+        waiting = await OutboxRows(self._records.database.engine).among([task.id for task in going])
+        return [task for task in going if task.id not in waiting]
+
+    async def _look_after(self, task: Task) -> TaskResult | None:
+        try:
+            job = await self._store.job(JobRef(task.queue, task.id))
+        except (JobMissing, QueueMissing):
+            job = None
+        if job is not None and job.state not in FINISHED:
+            return None
+        ending = _ending_of(job)
+        try:
+            result = await end_from_outside(
+                self._records.database, task.id, ending, redact=self._redactor.all_in
+            )  # fmt: skip
+        except WrongState:
+            return None  # it has just ended
+        except BillingError:
+            logger.exception("task %s cannot be ended", task.id)
+            return None  # a person must look at its books; the others are not to wait for that
+        self._observers.task_ended(end_of(task, result))
+        logger.warning("task %s was ended as %s: %s", task.id, ending.state, ending.problem)
+        if self._ended is not None:
+            await self._ended(task)
+        return result
+
+
+def _ending_of(job: JobRecord | None) -> Ending:
+    failure = None if job is None else job.failure
+    if failure is not None and failure.kind in _STOPS:
+        stop = _STOPS[failure.kind]
+        return Ending(stop, problem_at(stop))
+    if job is None:
+        message = "its job is gone from the queue"
+    else:
+        message = f"its job ended without it: {'completed' if failure is None else failure.message}"
+    safe = AgentError.safe_message
+    return Ending(
+        Stop.ERROR, TaskProblem(code="E999", message=message, retryable=True, user_facing_message=safe)
+    )  # fmt: skip

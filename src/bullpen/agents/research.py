@@ -1,0 +1,171 @@
+"""Wide research: one task plans questions, other agents work on them side by side, and it joins what they found.
+
+    plan ─▶ a task for each question ─▶ parked until all are over ─▶ join
+
+Each part is a step: a worker that dies leaves a plan that is not made again, and questions that are asked once.
+"""
+
+from typing import Any
+
+import msgspec
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from bullpen.agents.kinds import TaskKind, route
+from bullpen.agents.llm.words import Request, ToolSpec, system, user
+from bullpen.agents.loop.loop import AgentLoop
+from bullpen.agents.loop.recorder import Recorder
+from bullpen.agents.loop.words import Stop
+from bullpen.agents.submitting import Prepared, add_task
+from bullpen.agents.words import TaskResult, TaskTerms
+from bullpen.agents.workshop import Workshop
+from bullpen.errors import BadAnswer, ResearchFailed
+from bullpen.job.verdicts import Parked
+from bullpen.journal.suspension import Suspension
+from bullpen.records.credits.budget import Budget, account_of
+from bullpen.records.credits.ledger import Ledger
+from bullpen.records.runs.moving import RunsOn
+from bullpen.records.runs.words import ProgressKind, Task, TaskState, Told
+
+CHILDREN = "children"
+"""The signal that all tasks of a fan-out are over."""
+_FAN_OUT = "research:fan-out"
+_LOOK_AGAIN_MS = 300_000
+_FOR_CHILDREN = 0.8
+"""Of what the research may cost; the rest is for its plan and for the join."""
+_encode = msgspec.json.Encoder().encode
+
+_PLAN = "Split the research that you are asked for into independent questions, each of which another agent can answer."
+_PLAN_TOOL = "research"
+_JOIN = "Several agents have each answered one question. Answer what was asked for, from what they found and no more."
+
+
+class Plan(msgspec.Struct, frozen=True):
+    questions: list[str]
+
+
+class Research:
+    """One activation of such a task."""
+
+    def __init__(self, workshop: Workshop, recorder: Recorder, loop: AgentLoop, task: Task, terms: TaskTerms) -> None:
+        self._workshop = workshop
+        self._database = workshop.records.database
+        self._recorder = recorder
+        self._loop = loop
+        self._task = task
+        self._terms = terms
+
+    async def run(self) -> Stop:
+        """Until what was found is joined. Suspension while others work; ResearchFailed if too few came to an answer."""
+        questions = await self._plan()
+        children = await self._fan_out(questions)
+        found = await self._found(children)
+        await self._join(questions, found)
+        return Stop.ANSWER
+
+    async def _plan(self) -> list[str]:
+        if self._terms.questions:
+            return list(self._terms.questions)
+        schema: dict[str, Any] = {
+            "type": "object",
+            "properties": {
+                "questions": {
+                    "type": "array",
+                    "items": {"type": "string"},
+                    "minItems": 1,
+                    "maxItems": self._terms.width,
+                }
+            },
+            "required": ["questions"],
+        }
+        request = Request(
+            model=self._terms.model,
+            messages=(system(_PLAN), user(self._task.prompt)),
+            tools=(ToolSpec(_PLAN_TOOL, f"Have up to {self._terms.width} questions worked on.", schema),),
+            tool_choice=_PLAN_TOOL,
+            max_tokens=self._terms.reply_tokens,
+        )
+        reply = await self._loop.ask(request)
+        try:
+            plan = msgspec.convert(reply.calls[0].parsed(), Plan)
+        except (IndexError, msgspec.ValidationError) as error:
+            raise BadAnswer(f"{reply.model} made no plan of questions", model=reply.model) from error
+        questions = [question for question in plan.questions if question.strip()][: self._terms.width]
+        if not questions:
+            raise BadAnswer(f"{reply.model} made a plan without questions", model=reply.model)
+        return questions
+
+    async def _fan_out(self, questions: list[str]) -> list[str]:
+        """A task for each question, made once: their ids."""
+        place = self._loop.take_places(1)
+        if (entry := self._recorder.at(place)) is not None and entry.value is not None:
+            return msgspec.json.decode(entry.value, type=list[str])
+        prepared = [self._prepared(question, len(questions)) for question in questions]
+        jobs = [self._workshop.job_of(one, self._task.tenant) for one in prepared]
+
+        async def make(connection: AsyncConnection) -> None:
+            ledger = Ledger(connection, self._database)
+            budget = Budget(
+                task=self._task.id, tenant=self._task.tenant, payer=self._terms.payer, most=self._terms.most
+            )  # fmt: skip
+            await budget.cover(ledger, sum(one.terms.estimate for one in prepared))
+            for one, job in zip(prepared, jobs, strict=True):
+                await add_task(
+                    connection,
+                    self._database,
+                    one,
+                    run_id=self._task.run,
+                    tenant=self._task.tenant,
+                    job=job,
+                    parent=self._task.id,
+                )
+
+        ids = [str(job.id) for job in jobs]
+        told = Told(ProgressKind.JOB_PROGRESS, {"message": f"{len(ids)} agents work on it", "tasks": ids})
+        await self._recorder.note(place, _FAN_OUT, _encode(ids), told=[told], also=make)
+        self._workshop.sent()
+        return ids
+
+    def _prepared(self, question: str, how_many: int) -> Prepared:
+        share = int(self._terms.most * _FOR_CHILDREN) // how_many
+        way = route(TaskKind.AGENT_RUN)
+        terms = msgspec.structs.replace(
+            self._terms,
+            questions=(),
+            estimate=max(1, share // 2),
+            most=share,
+            payer=account_of(self._task.id),
+            attempts=way.attempts,
+            timeout_s=min(way.timeout_s, self._terms.timeout_s),
+        )
+        prompt = f"{question}\n\n(A part of this research: {self._task.prompt})"
+        return Prepared(kind=TaskKind.AGENT_RUN, prompt=prompt, route=way, terms=terms)
+
+    async def _found(self, children: list[str]) -> list[TaskResult]:
+        """What they came to, once all are over."""
+        runs = self._workshop.records.runs
+        tasks = [await runs.task(child) for child in children]
+        if any(not task.state.is_final for task in tasks):
+            raise await self._suspended(len(tasks))
+        found = [msgspec.json.decode(task.outcome or b"", type=TaskResult) for task in tasks]
+        answered = sum(result.error is None for result in found)
+        needed = self._terms.needs_answers or 1
+        if answered < min(needed, len(found)):
+            raise ResearchFailed(f"{answered} of {len(found)} questions were answered, and {needed} are needed")
+        return found
+
+    async def _suspended(self, how_many: int) -> Suspension:
+        told = Told(ProgressKind.JOB_SUSPENDED, {"message": f"waits for {how_many} agents"})
+        async with self._database.writing(brief=True) as connection:
+            await RunsOn(connection, self._database).move(self._task.id, TaskState.SUSPENDED, told)
+        look_ms = self._database.clock.now_ms() + _LOOK_AGAIN_MS
+        return Suspension(Parked(look_ms, (CHILDREN,), f"waits for {how_many} agents"))
+
+    async def _join(self, questions: list[str], found: list[TaskResult]) -> None:
+        parts = [
+            f"## {question}\n\n{result.output if result.error is None else 'No answer was found.'}"
+            for question, result in zip(questions, found, strict=True)
+        ]
+        asked = user(f"{self._task.prompt}\n\n# What was found\n\n" + "\n\n".join(parts))
+        await self._loop.ask(
+            Request(model=self._terms.model, messages=(system(_JOIN), asked), max_tokens=self._terms.reply_tokens)
+        )

@@ -1,0 +1,37 @@
+"""Which sandboxes a worker uses, by argument, environment or default."""
+
+import os
+from pathlib import Path
+
+from bullpen.agents.sandbox.base import Driver
+from bullpen.agents.sandbox.bubblewrap import BubblewrapDriver
+from bullpen.errors import BadOption
+
+SANDBOX = "BULLPEN_SANDBOX"
+CGROUP = "BULLPEN_SANDBOX_CGROUP"
+DRIVERS = ("bubblewrap", "docker", "e2b")
+
+
+def driver_from(name: str | None = None) -> Driver:
+    """The driver of this name; without one `BULLPEN_SANDBOX` says, and without that it is bubblewrap."""
+    name = name or os.environ.get(SANDBOX) or DRIVERS[0]
+    match name:
+        case "bubblewrap":
+            return BubblewrapDriver(cgroup=cgroup_from())
+        case "docker":
+            from bullpen.agents.sandbox.docker import DockerDriver
+
+            return DockerDriver()
+        case "e2b":
+            from bullpen.agents.sandbox.e2b import E2BDriver
+
+            return E2BDriver()
+        case "firecracker":
+            raise BadOption(f"{SANDBOX}: there is no driver for firecracker itself; use e2b, which runs on it")
+        case _:
+            raise BadOption(f"{SANDBOX}: one of {', '.join(DRIVERS)}, not {name!r}")
+
+
+def cgroup_from() -> Path | None:
+    told = os.environ.get(CGROUP)
+    return Path(told) if told else None

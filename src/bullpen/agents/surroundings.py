@@ -1,0 +1,99 @@
+"""What the tools of an activation stand in: a sandbox with the task's workspace, and a place for what they make."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from typing import Protocol
+
+from bullpen.agents.checkpoints import Workspace
+from bullpen.agents.loop.options import Saves
+from bullpen.agents.sandbox.base import Level
+from bullpen.agents.sandbox.limits import SandboxSpec
+from bullpen.agents.sandbox.pool import SandboxPool
+from bullpen.agents.sandbox.settings import driver_from
+from bullpen.agents.tools.tool import ToolContext
+from bullpen.observing import Observers
+from bullpen.records.records import Records
+from bullpen.records.runs.words import Task
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What one activation works with."""
+
+    context: ToolContext
+    saves: Saves | None = None
+    """Saves the workspace after a step."""
+
+
+class Surroundings(Protocol):
+    """Makes them, for each activation."""
+
+    def around(self, records: Records, task: Task, *, epoch: int) -> AbstractAsyncContextManager[Around]:
+        """From the first step of an activation to its last."""
+
+    async def close(self) -> None:
+        """Safe to call twice."""
+
+
+class Sandboxed:
+    """A sandbox for each activation, lent when a tool first asks for it, with the files of the last one.
+
+    Without a pool that somebody else starts and closes, one is made with the first use, by `BULLPEN_SANDBOX`.
+    """
+
+    def __init__(
+        self,
+        pool: SandboxPool | None = None,
+        spec: SandboxSpec | None = None,
+        *,
+        minimum: Level = Level.NAMESPACE,
+    ) -> None:
+        self._given = pool
+        self._spec = spec
+        self._minimum = minimum
+        self._own: SandboxPool | None = None
+        self._observers = Observers()
+        self._opening = asyncio.Lock()
+
+    def watched_by(self, observers: Observers) -> None:
+        """Tell these of the pool, a given one too unless it has observers of its own."""
+        self._observers = observers
+        if self._given is not None and not self._given.observers:
+            self._given.observers = observers
+
+    @asynccontextmanager
+    async def around(self, records: Records, task: Task, *, epoch: int) -> AsyncIterator[Around]:
+        workspace = Workspace(
+            records.files,
+            self._given or await self._usual_pool(),
+            task.id,
+            self._spec,
+            epoch=epoch,
+            minimum=self._minimum,
+        )
+        context = ToolContext(
+            run=task.id,
+            key=task.id,
+            tenant=task.tenant,
+            sandbox=workspace.sandbox,
+            files=workspace.keep_file,
+        )
+        try:
+            yield Around(context, workspace.stage)
+        finally:
+            await workspace.close()
+
+    async def _usual_pool(self) -> SandboxPool:
+        async with self._opening:
+            if self._own is None:
+                self._own = SandboxPool(driver_from(), observers=self._observers)
+                await self._own.start()
+            return self._own
+
+    async def close(self) -> None:
+        async with self._opening:
+            own, self._own = self._own, None
+        if own is not None:
+            await own.close()

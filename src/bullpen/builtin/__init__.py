@@ -1,0 +1,1 @@
+"""Ready job types. Needs `bullpen[server]`: they keep what they know in SQL records."""

@@ -1,0 +1,112 @@
+"""A run with a workspace whose worker dies: each step on record has its files, once, and no other step has."""
+
+from pathlib import Path
+
+import pytest
+
+from bullpen import CheckpointFailed
+from bullpen.agents.checkpoints import Workspace
+from bullpen.agents.llm.scripted import CallTurn, ScriptedProvider, Turn
+from bullpen.agents.llm.words import Request, Role, Usage
+from bullpen.agents.loop.loop import AgentLoop
+from bullpen.agents.loop.options import LoopOptions
+from bullpen.agents.loop.recorder import Recorder
+from bullpen.agents.loop.words import LoopResult, Stop
+from bullpen.agents.sandbox import SandboxPool
+from bullpen.agents.tools.policy import Policy
+from bullpen.agents.tools.tool import ToolContext, tool
+from bullpen.agents.tools.toolbox import Toolbox
+from bullpen.records.records import Records
+from bullpen.records.runs.words import ProgressKind
+from tests.agents.checkpoints.conftest import SPEC, MakeWorkspace
+from tests.agents.loop.world import LIMITS, MODEL, MODELS, PROMPT, Crash, MortalDatabase
+
+TURNS = 3
+
+
+@tool(policy=Policy.IDEMPOTENT)
+async def append(ctx: ToolContext, n: int) -> str:
+    """Adds a line: twice is not once, unless the workspace goes back with the record."""
+    sandbox = await ctx.needs_sandbox()
+    outcome = await sandbox.run(["sh", "-c", f"echo {n} >> log; cat log"])
+    await ctx.keep_file(f"{n}.log", outcome.stdout, mime="text/plain")
+    return outcome.stdout.decode()
+
+
+@tool(policy=Policy.READ_ONLY)
+async def think() -> str:
+    """Needs no sandbox."""
+    return "hm"
+
+
+def _answer(request: Request) -> Turn:
+    n = sum(message.role == Role.ASSISTANT for message in request.messages)
+    if n == TURNS:
+        return Turn(text="done", usage=Usage(1, 1))
+    return Turn(calls=(CallTurn("append", {"n": n}, id=f"a{n}"), CallTurn("think", {}, id=f"t{n}")), usage=Usage(1, 1))
+
+
+async def _activate(records: Records, workspace: Workspace, epoch: int, database: MortalDatabase) -> LoopResult:
+    recorder = Recorder(database, "t1", epoch, tells="r1")
+    await recorder.begin()
+    context = ToolContext(run="t1", key="t1", sandbox=workspace.sandbox, files=workspace.keep_file)
+    tools = Toolbox([append, think])
+    provider = ScriptedProvider(_answer)
+    options = LoopOptions(limits=LIMITS, context=context, saves=workspace.stage)
+    loop = AgentLoop(recorder, provider, MODELS, tools, options)
+    return await loop.run(MODEL, PROMPT)
+
+
+@pytest.mark.parametrize("address", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("is_after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("at", [5, 6, 7, 9])
+async def test_each_step_on_record_has_its_files_once(
+    records: Records, pool: SandboxPool, make: MakeWorkspace, at: int, is_after: bool
+) -> None:
+    """The worker of each activation dies at the same of its writes, so that each gets a little further."""
+    for epoch in range(1, 40):
+        database = MortalDatabase(records.database, at=at, is_after=is_after)
+        workspace = Workspace(records.files, pool, "t1", SPEC, epoch=epoch)
+        try:
+            result = await _activate(records, workspace, epoch, database)
+        except Crash:
+            continue
+        finally:
+            await workspace.close()
+        break
+    else:
+        raise AssertionError("it came to no end")
+    assert result.stop == Stop.ANSWER
+    left = make(epoch=epoch)
+    assert (await (await left.sandbox()).read("log")).data == b"0\n1\n2\n"
+    files = {one.name: one for one in await records.files.of_run("r1")}
+    assert sorted(files) == ["0.log", "1.log", "2.log"]
+    assert await records.files.read(files["2.log"].id) == b"0\n1\n2\n"
+    kinds = [event.kind for event in await records.runs.events("r1")]
+    assert kinds.count(ProgressKind.CHECKPOINT_SAVED) == TURNS, "thinking needs no checkpoint"
+    assert kinds.count(ProgressKind.ARTIFACT_CREATED) == TURNS
+
+
+@pytest.mark.parametrize("address", ["sqlite"], indirect=True)
+async def test_a_run_stops_where_it_cannot_be_saved(records: Records, make: MakeWorkspace, tmp_path: Path) -> None:
+    """The model is not told: there is nothing that it could do. The step is not on record."""
+
+    @tool(name="append", policy=Policy.IDEMPOTENT)
+    async def spoils(ctx: ToolContext, n: int) -> str:
+        """Works, and then the disk is gone."""
+        await (await ctx.needs_sandbox()).write("log", b"%d" % n)
+        (tmp_path / "blobs").write_text("no folder")
+        return "ok"
+
+    workspace = make(epoch=1)
+    recorder = Recorder(records.database, "t1", 1, tells="r1")
+    await recorder.begin()
+    context = ToolContext(run="t1", key="t1", sandbox=workspace.sandbox)
+    tools, provider = Toolbox([spoils, think]), ScriptedProvider(_answer)
+    options = LoopOptions(limits=LIMITS, context=context, saves=workspace.stage)
+    loop = AgentLoop(recorder, provider, MODELS, tools, options)
+    with pytest.raises(CheckpointFailed):
+        await loop.run(MODEL, PROMPT)
+    place = recorder.at(1)
+    assert place is not None
+    assert place.value is None

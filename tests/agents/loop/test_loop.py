@@ -1,0 +1,251 @@
+"""The loop: tools until there is an answer, within its limits and its credits."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+import pytest
+
+from bullpen.agents.llm.deltas import Delta, TextDelta
+from bullpen.agents.llm.scripted import CallTurn, Fault, Script, ScriptedProvider, Turn
+from bullpen.agents.llm.words import Usage
+from bullpen.agents.loop.loop import AgentLoop
+from bullpen.agents.loop.options import LoopOptions
+from bullpen.agents.loop.recorder import Recorder
+from bullpen.agents.loop.words import Answer, LoopLimits, LoopResult, NeedsAnswer, Stop
+from bullpen.agents.tools.policy import Policy
+from bullpen.agents.tools.tool import NOT_MADE, ToolContext, tool
+from bullpen.agents.tools.toolbox import Toolbox
+from bullpen.errors import BadOption, ModelError, ModelTimeout
+from bullpen.records.credits.credits import purse
+from bullpen.records.journal import JournalOn
+from bullpen.records.records import Records
+from tests.agents.loop.world import (
+    LIMITS,
+    MODEL,
+    MODELS,
+    PRICE,
+    PROMPT,
+    TENANT,
+    Crash,
+    MortalDatabase,
+    World,
+    activate,
+)
+
+_RICH = 10_000_000
+_USAGE = Usage(10, 20)
+
+
+@pytest.fixture(autouse=True)
+async def rich(records: Records) -> None:
+    await records.credits.deposit(TENANT, _RICH, key="first")
+
+
+async def _scripted(
+    records: Records, *turns: Turn, tools: Toolbox | None = None, heard: list[Delta] | None = None
+) -> LoopResult:
+    recorder = Recorder(records.database, "r1", 1, [purse(TENANT)])
+    await recorder.begin()
+    options = LoopOptions(limits=LIMITS, on_delta=None if heard is None else heard.append)
+    loop = AgentLoop(recorder, ScriptedProvider(Script(turns)), MODELS, tools or Toolbox(), options)
+    return await loop.run(MODEL, PROMPT)
+
+
+async def test_it_ends_with_the_models_answer(records: Records) -> None:
+    result = await activate(records, World(), 3, 1)
+    assert (result.stop, result.text) == (Stop.ANSWER, "done after sent, 1, sent, paid")
+    assert (result.steps, result.tool_calls) == (4, 4)
+    assert result.usage == {MODEL: Usage(40, 80)}
+    assert result.price == 4 * PRICE == (await records.credits.balance(TENANT)).spent
+
+
+@pytest.mark.parametrize(
+    "limits, stop",
+    [
+        ({"steps": 2}, Stop.MAX_STEPS),
+        ({"tool_calls": 1}, Stop.MAX_TOOL_CALLS),
+        ({"tokens": 31}, Stop.MAX_TOKENS),
+    ],
+)
+async def test_it_stops_where_no_more_may_be_used(records: Records, limits: dict[str, int], stop: Stop) -> None:
+    world = World()
+    result = await activate(records, world, 9, 1, limits=dataclasses.replace(LIMITS, **limits))
+    assert result.stop == stop
+    assert world.asked == result.steps < 9
+
+
+async def test_a_call_that_could_cost_more_than_there_is_is_not_made(records: Records) -> None:
+    async with records.credits.ledger() as ledger:
+        await ledger.hold("elsewhere", [purse(TENANT)], _RICH - 1)
+    world = World()
+    result = await activate(records, world, 3, 1)
+    assert (result.stop, world.asked) == (Stop.CREDITS, 0)
+    assert (await records.credits.balance(TENANT)).spent == 0
+
+
+async def test_what_goes_wrong_in_a_tool_is_told_to_the_model(records: Records) -> None:
+    @tool
+    async def fail(n: int) -> None:
+        """Fail."""
+        raise LookupError(f"no {n}")
+
+    calls = (
+        CallTurn("fail", {"n": 1}), CallTurn("fail", {"n": "x"}), CallTurn("fly", {}), CallTurn("fail", "no json")
+    )  # fmt: skip
+    heard: list[str] = []
+
+    def answer(request: object) -> Turn:
+        last = request.messages[-1]  # type: ignore[attr-defined]
+        heard.extend(result.text for result in last.results)
+        return Turn(text="well") if last.results else Turn(calls=calls)
+
+    recorder = Recorder(records.database, "r1", 1)
+    await recorder.begin()
+    loop = AgentLoop(recorder, ScriptedProvider(answer), MODELS, Toolbox([fail]))
+    assert (await loop.run(MODEL, PROMPT)).text == "well"
+    assert heard[0] == "fail: LookupError: no 1"
+    assert "Expected `int`" in heard[1]
+    assert heard[2] == "there is no tool 'fly' here; you may use: fail"
+    assert "not JSON" in heard[3]
+
+
+async def test_a_result_that_is_too_long_is_cut_and_said_to_be(records: Records) -> None:
+    @tool
+    async def shout() -> str:
+        """Shout."""
+        return "a" * 30
+
+    told: list[str] = []
+
+    def answer(request: object) -> Turn:
+        last = request.messages[-1]  # type: ignore[attr-defined]
+        told.extend(result.text for result in last.results)
+        return Turn(text="loud") if last.results else Turn(calls=(CallTurn("shout"),))
+
+    recorder = Recorder(records.database, "r1", 1)
+    await recorder.begin()
+    limits = LoopLimits(result_characters=10)
+    loop = AgentLoop(recorder, ScriptedProvider(answer), MODELS, Toolbox([shout]), LoopOptions(limits=limits))
+    await loop.run(MODEL, PROMPT)
+    assert told == ["aaaaaaaaaa\n… 20 more characters were cut"]
+
+
+@pytest.mark.parametrize(
+    "code, kind, costs", [("model-error", ModelError, False), ("model-timeout", ModelTimeout, True)]
+)
+async def test_a_model_that_fails_costs_only_if_it_may_have_worked(
+    records: Records, code: str, kind: type[ModelError], *, costs: bool
+) -> None:
+    with pytest.raises(kind):
+        await _scripted(records, Turn(error=Fault(code=code)))
+    found = await records.credits.balance(TENANT)
+    assert found.held == 0
+    assert (found.spent > 0) == costs
+
+
+async def test_words_are_heard_as_they_come(records: Records) -> None:
+    heard: list[Delta] = []
+    await _scripted(records, Turn(text="one two", chunk=4, usage=_USAGE), heard=heard)
+    assert [delta.text for delta in heard if isinstance(delta, TextDelta)] == ["one ", "two"]
+
+
+async def test_a_run_that_has_ended_gives_its_result_again_and_asks_nobody(records: Records) -> None:
+    first = await activate(records, World(), 2, 1)
+    again = World()
+    assert await activate(records, again, 2, 2) == first
+    assert again.asked == 0
+
+
+def test_limits_are_more_than_nothing() -> None:
+    with pytest.raises(BadOption, match="steps: more than 0, not 0"):
+        LoopLimits(steps=0)
+
+
+async def test_a_call_that_was_refused_takes_no_time_in_the_next_activation(records: Records) -> None:
+    """A refusal is on record without an intent before it."""
+    asks = Turn(calls=(CallTurn("fly", {}, id="c1"),), usage=_USAGE)
+    first = await _scripted(records, asks, Turn(text="then not", usage=_USAGE))
+    recorder = Recorder(records.database, "r1", 2, [purse(TENANT)])
+    await recorder.begin()
+    loop = AgentLoop(recorder, ScriptedProvider(Script(())), MODELS, Toolbox(), LoopOptions(limits=LIMITS))
+    again = await loop.run(MODEL, PROMPT)
+    assert (first.stop, again) == (Stop.ANSWER, first)
+
+
+async def test_who_says_make_it_again_is_asked_once_more_about_that(records: Records) -> None:
+    """Their answer is about one call; if the worker dies in the next, nobody knows what became of that one."""
+    made = 0
+
+    @tool
+    async def mail() -> str:
+        """Send it."""
+        nonlocal made
+        made += 1
+        return "sent"
+
+    async def act(epoch: int, *, dies_at: int | None = None, is_after: bool = False) -> LoopResult:
+        database = MortalDatabase(records.database, at=dies_at, is_after=is_after)
+        recorder = Recorder(database, "r1", epoch, [purse(TENANT)])
+        await recorder.begin()
+        script = Script((Turn(calls=(CallTurn("mail", {}, id="c1"),), usage=_USAGE), Turn(text="done", usage=_USAGE)))
+        loop = AgentLoop(recorder, ScriptedProvider(script), MODELS, Toolbox([mail]), LoopOptions(limits=LIMITS))
+        return await loop.run(MODEL, PROMPT)
+
+    async def say(question: NeedsAnswer, answer: Answer) -> None:
+        async with records.database.writing() as connection:
+            await JournalOn(connection, records.database).signal("r1", question.signal, msgspec.json.encode(answer))
+
+    with pytest.raises(Crash):
+        await act(1, dies_at=2, is_after=True)  # it is on record that it will be made
+    with pytest.raises(NeedsAnswer) as first:
+        await act(2)
+    await say(first.value, Answer(again=True))
+    with pytest.raises(Crash):
+        await act(3, dies_at=3)  # it was made, and that is not on record
+    assert made == 1
+    with pytest.raises(NeedsAnswer) as second:
+        await act(4)
+    assert second.value.signal != first.value.signal
+    await say(second.value, Answer(result="sent"))
+    assert (await act(5)).text == "done"
+    assert made == 1
+
+
+@pytest.mark.parametrize("policy", [Policy.RECONCILE, Policy.ONCE])
+@pytest.mark.parametrize("was_made", [True, False])
+async def test_a_call_whose_worker_died_is_paid_once_if_somebody_knows_what_became_of_it(
+    records: Records, policy: Policy, was_made: bool
+) -> None:
+    """What was made costs its price; what was not costs nothing, and its price when it is made."""
+    price = 500
+
+    async def find_out(_: ToolContext, __: Mapping[str, Any]) -> Any:
+        return "paid" if was_made else NOT_MADE
+
+    @tool(policy=policy, price=price, reconcile=find_out if policy is Policy.RECONCILE else None)
+    async def pay() -> str:
+        """Pay."""
+        return "paid"
+
+    async def act(epoch: int, *, dies_at: int | None = None) -> LoopResult:
+        recorder = Recorder(MortalDatabase(records.database, at=dies_at), "r1", epoch, [purse(TENANT)])
+        await recorder.begin()
+        script = Script((Turn(calls=(CallTurn("pay", {}, id="c1"),), usage=_USAGE), Turn(text="done", usage=_USAGE)))
+        loop = AgentLoop(recorder, ScriptedProvider(script), MODELS, Toolbox([pay]), LoopOptions(limits=LIMITS))
+        result = await loop.run(MODEL, PROMPT)
+        await recorder.end(lambda _: b"{}")
+        return result
+
+    with pytest.raises(Crash):
+        await act(1, dies_at=3)  # it is on record that it will be made, and not what came of it
+    if policy is Policy.ONCE:
+        with pytest.raises(NeedsAnswer) as question:
+            await act(2)
+        said = msgspec.json.encode(Answer(result="paid") if was_made else Answer(again=True))
+        async with records.database.writing() as connection:
+            await JournalOn(connection, records.database).signal("r1", question.value.signal, said)
+    assert (await act(3)).text == "done"
+    balance = await records.credits.balance(TENANT)
+    assert (balance.spent, balance.held) == (2 * PRICE + price, 0)

@@ -1,0 +1,131 @@
+"""What is on record, and what it costs, when whoever records is cancelled at any moment."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from sqlalchemy import select, text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from bullpen.agents.loop.recorder import Recorder
+from bullpen.job.entries import EntryState
+from bullpen.records.credits.budget import Budget
+from bullpen.records.credits.credits import purse
+from bullpen.records.credits.ledger import Ledger
+from bullpen.records.database import Database
+from bullpen.records.journal import SqlJournal
+from bullpen.records.records import Records
+from bullpen.records.runs.moving import RunsOn
+from bullpen.records.runs.words import ProgressKind, Told
+from bullpen.records.tables.runs import progress
+from tests.agents.loop.world import TENANT
+
+_ALL = 1_000
+
+
+class _Gated(Database):
+    """Says when a transaction is about to be committed, and waits until it may."""
+
+    def __init__(self, inner: Database) -> None:
+        super().__init__(inner.engine, inner.clock)
+        self.is_there = asyncio.Event()
+        self.may_go_on = asyncio.Event()
+
+    @asynccontextmanager
+    async def writing(self, *, brief: bool = False) -> AsyncIterator[AsyncConnection]:
+        async with super().writing(brief=brief) as connection:
+            yield connection
+            self.is_there.set()
+            await self.may_go_on.wait()
+
+
+@pytest.fixture(autouse=True)
+async def rich(records: Records) -> None:
+    await records.credits.deposit(TENANT, _ALL, key="first")
+    async with records.database.writing() as connection:
+        await RunsOn(connection, records.database).create("run", TENANT, created_by="test")
+
+
+async def _begun(records: Records, database: Database | None = None) -> Recorder:
+    recorder = Recorder(database or records.database, "r1", 1, [purse(TENANT)], tells="run")
+    await recorder.begin()
+    return recorder
+
+
+async def test_who_is_cancelled_while_it_intends_pays_nothing(records: Records) -> None:
+    gated = _Gated(records.database)
+    gated.may_go_on.set()
+    recorder = await _begun(records, gated)
+    gated.may_go_on.clear()
+    gated.is_there.clear()
+    intending = asyncio.create_task(recorder.intend(0, "llm:parrot", most=100))
+    await gated.is_there.wait()
+    intending.cancel()
+    gated.may_go_on.set()
+    await asyncio.wait([intending])
+    assert intending.cancelled()
+    balance = await records.credits.balance(TENANT)
+    assert (balance.available, balance.held, balance.spent) == (_ALL, 0, 0)
+
+
+async def test_what_is_finished_while_who_waits_is_cancelled_is_told_once(records: Records) -> None:
+    gated = _Gated(records.database)
+    gated.may_go_on.set()
+    recorder = await _begun(records, gated)
+    entry = await recorder.intend(0, "llm:parrot", most=100)
+    await recorder.finish(entry, b"{}", price=30, told=[Told(ProgressKind.THINKING, {})], may_wait=True)
+    gated.may_go_on.clear()
+    gated.is_there.clear()
+    intending = asyncio.create_task(recorder.intend(1, "look"))
+    await gated.is_there.wait()
+    intending.cancel()
+    gated.may_go_on.set()
+    await asyncio.wait([intending])
+    await recorder.flush()
+    assert await _told(records) == [ProgressKind.THINKING]
+    assert (await records.credits.balance(TENANT)).spent == 30
+
+
+async def test_a_result_that_waits_is_on_record_with_what_comes_next_or_by_itself(records: Records) -> None:
+    recorder = await _begun(records)
+    first = await recorder.intend(0, "one")
+    await recorder.finish(first, b"1", may_wait=True)
+    assert await _states(records) == [EntryState.OPEN]
+    second = await recorder.intend(1, "two")
+    assert await _states(records) == [EntryState.DONE, EntryState.OPEN]
+    await recorder.finish(second, b"2", may_wait=True)
+    await recorder.flush()
+    assert await _states(records) == [EntryState.DONE, EntryState.DONE]
+
+
+@pytest.mark.parametrize("address", ["postgres"], indirect=True)  # on SQLite there is one writer at a time
+async def test_a_step_that_needs_more_does_not_wait_crosswise_with_a_task_that_ends(records: Records) -> None:
+    """Who ends a task of the same run has the payer's account first, and then the run's row."""
+    database = records.database
+    budget = Budget(task="r1", tenant=TENANT, payer=purse(TENANT), most=_ALL)
+    async with database.writing() as connection:
+        await budget.open(Ledger(connection, database), 10)
+    recorder = Recorder(database, "r1", 1, budget=budget, tells="run")
+    await recorder.begin()
+    thinking = Told(ProgressKind.THINKING, {})
+    async with database.writing(brief=True) as connection:
+        await Ledger(connection, database).hold("other", [purse(TENANT)], 1)
+        intending = asyncio.create_task(recorder.intend(0, "llm:parrot", most=100, told=[thinking]))
+        locks = text("SELECT count(*) FROM pg_locks WHERE NOT granted")
+        async with asyncio.timeout(10):
+            while not (await connection.execute(locks)).scalar_one():
+                await asyncio.sleep(0.01)
+        await RunsOn(connection, database).tell("run", "other", [thinking])
+    await intending
+    assert len(await _told(records)) == 2
+
+
+async def _states(records: Records) -> list[EntryState]:
+    """As another process reads them."""
+    return [entry.state for entry in (await SqlJournal(records.database).read("r1")).entries]
+
+
+async def _told(records: Records) -> list[str]:
+    async with records.database.reading() as connection:
+        return list((await connection.execute(select(progress.c.kind).order_by(progress.c.number))).scalars())

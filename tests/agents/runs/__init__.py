@@ -1,0 +1,1 @@
+"""Runs of agents from the request to the result, on real queues and records."""

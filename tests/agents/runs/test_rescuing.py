@@ -1,0 +1,177 @@
+"""A job that ends while nobody works on it takes its task with it: on record, with what it held given back."""
+
+import asyncio
+
+import pytest
+
+from bullpen import WorkerOptions
+from bullpen.agents import chores, rescuing, workshop
+from bullpen.agents.agents import Agents
+from bullpen.agents.rescuing import Rescuer
+from bullpen.agents.words import Submitted, TaskRequest
+from bullpen.job.record import Failure, FailureKind
+from bullpen.job.state import State
+from bullpen.job.verdicts import Failed, Settlement
+from bullpen.records.records import Records
+from bullpen.records.runs.words import ProgressKind, TaskState
+from tests.agents.runs.conftest import TENANT, Making, jobs_are_there, says, working
+from tests.worker.waiting import until
+
+_PATIENCE_S = 60
+_QUEUE = "agent-standard"
+
+
+def _rescuer(agents: Agents, records: Records) -> Rescuer:
+    return Rescuer(records, agents.pen.store, unchanged_ms=0)
+
+
+async def _in_the_queue(agents: Agents) -> Submitted:
+    """Submitted, and its job is there."""
+    sent = await agents.submit("go", tenant=TENANT)
+    await jobs_are_there(agents)
+    return sent
+
+
+async def _claimed(agents: Agents, *, lease_ms: int) -> Settlement:
+    """Taken by a worker that is not there; how it would settle a job that ran too long."""
+    claimed = await agents.pen.store.claim({_QUEUE: 1}, worker="doomed", lease_ms=lease_ms, request="claim")
+    (job,) = claimed.jobs
+    return Settlement(job.lease, Failed(Failure("timed out after 9 s", FailureKind.TIMEOUT, "TimeoutError")))
+
+
+async def _nothing_is_held(records: Records) -> None:
+    purse = await records.credits.balance(TENANT)
+    assert (purse.held, purse.spent) == (0, 0)
+    assert await records.credits.unbalanced() == []
+
+
+async def test_a_job_that_was_cancelled_in_the_queue_cancels_its_task(agents_with: Making, records: Records) -> None:
+    async with agents_with(says("hello")) as agents:
+        sent = await _in_the_queue(agents)
+        await agents.pen.queue(_QUEUE).job(sent.task_id).cancel("by the operator")
+        [result] = await _rescuer(agents, records).rescue()
+        assert (result.run_id, result.status) == (sent.run_id, "cancelled")
+        assert result.error is not None
+        assert result.error.code == "E012"
+        assert [event.kind async for event in agents.follow(sent.run_id)] == [ProgressKind.JOB_CANCELLED]
+        await _nothing_is_held(records)
+
+
+async def test_a_job_that_was_removed_fails_its_task(agents_with: Making, records: Records) -> None:
+    async with agents_with(says("hello")) as agents:
+        sent = await _in_the_queue(agents)
+        await agents.pen.queue(_QUEUE).job(sent.task_id).remove()
+        [result] = await _rescuer(agents, records).rescue()
+        assert (result.task_id, result.status) == (sent.task_id, "failed")
+        assert result.error is not None
+        assert (result.error.code, result.error.retryable) == ("E999", True)
+        assert "queue" not in result.error.user_facing_message
+        await _nothing_is_held(records)
+
+
+async def test_a_job_that_lost_its_worker_too_often_fails_its_task(agents_with: Making, records: Records) -> None:
+    async with agents_with(says("hello")) as agents:
+        sent = await _in_the_queue(agents)
+        await _claimed(agents, lease_ms=1)
+        job = agents.pen.queue(_QUEUE).job(sent.task_id)
+        worker = agents.pen.worker(options=WorkerOptions(max_stalled=0, lease=1))
+        running = asyncio.create_task(worker.run())
+        async with asyncio.timeout(_PATIENCE_S):
+            while (await job.record()).state is not State.FAILED:
+                await asyncio.sleep(0.05)  # between two looks
+        worker.stop()
+        await running
+        assert (await agents.run(sent.run_id)).state is TaskState.QUEUED
+        [result] = await _rescuer(agents, records).rescue()
+        assert result.error is not None
+        assert result.error.code == "E999"
+        await _nothing_is_held(records)
+
+
+async def test_a_job_that_ran_beyond_the_workers_limit_ends_its_task_as_too_long(
+    agents_with: Making, records: Records
+) -> None:
+    async with agents_with(says("hello")) as agents:
+        await _in_the_queue(agents)
+        await agents.pen.store.settle([await _claimed(agents, lease_ms=60_000)], request="settle")
+        [result] = await _rescuer(agents, records).rescue()
+        assert result.error is not None
+        assert (result.status, result.error.code) == ("timeout", "E011")
+        await _nothing_is_held(records)
+
+
+async def test_tasks_that_wait_or_run_or_are_not_in_the_queue_yet_are_left_alone(
+    agents_with: Making, records: Records
+) -> None:
+    async with agents_with(says("hello")) as agents:
+        await _in_the_queue(agents)
+        await _claimed(agents, lease_ms=60_000)
+        await _in_the_queue(agents)
+    # No relay any more: the job of the next is in the outbox only.
+    async with agents_with(says("hello"), deposit=0) as agents:
+        assert agents._relay is not None
+        await agents._relay.stop()
+        await agents.submit("go", tenant=TENANT)
+        assert await _rescuer(agents, records).rescue() == []
+
+
+async def test_all_are_looked_at_in_turn_however_many_there_are(
+    agents_with: Making, records: Records, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rescuing, "_PAGE", 2)
+    async with agents_with(says("hello")) as agents:
+        sent = [await _in_the_queue(agents) for _ in range(5)]
+        last = max(sent, key=lambda one: one.task_id)
+        await agents.pen.queue(_QUEUE).job(last.task_id).remove()
+        rescuer = _rescuer(agents, records)
+        found = [result.task_id for _ in range(3) for result in await rescuer.rescue()]
+        assert found == [last.task_id]
+
+
+async def test_agents_that_are_open_see_to_it_by_themselves(
+    agents_with: Making, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chores, "LOOK_EVERY_S", 0.05)
+    monkeypatch.setattr(workshop, "_RESCUE_EVERY_S", 0.05)
+    monkeypatch.setattr(rescuing, "UNCHANGED_MS", 0)
+    async with agents_with(says("hello")) as agents:
+        sent = await _in_the_queue(agents)
+        await agents.pen.queue(_QUEUE).job(sent.task_id).remove()
+        result = await agents.result(sent.run_id, timeout=_PATIENCE_S)
+        assert result.status == "failed"
+
+
+async def test_the_end_of_the_last_part_of_a_research_wakes_the_research(
+    agents_with: Making, records: Records, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chores, "LOOK_EVERY_S", 0.05)
+    monkeypatch.setattr(workshop, "_RESCUE_EVERY_S", 0.05)
+    monkeypatch.setattr(rescuing, "UNCHANGED_MS", 0)
+    request = TaskRequest(prompt="the sky", task_type="wide_research", questions=("sun", "moon"))
+    async with agents_with(says("hello")) as agents:
+        sent = await agents.submit(request, tenant=TENANT)
+        await jobs_are_there(agents)
+        await agents.pen.queue(_QUEUE).pause()
+        async with working(agents):
+            parent = agents.pen.queue("research-wide").job(sent.task_id)
+            await until(parent.record, lambda record: record.state is State.DELAYED)
+            parts = [task.id for task in await agents.tasks(sent.run_id) if task.parent is not None]
+            await jobs_are_there(agents)
+            for part in parts:
+                await agents.pen.queue(_QUEUE).job(part).remove()
+            # By itself it looks after five minutes only.
+            result = await agents.result(sent.run_id, timeout=_PATIENCE_S)
+        assert result.error is not None
+        assert "0 of 2" in result.error.message
+        assert (await records.credits.balance(TENANT)).held == 0
+        assert await records.credits.unbalanced() == []
+
+
+async def test_a_worker_gives_a_task_its_own_time_not_the_usual_five_minutes(agents_with: Making) -> None:
+    async with agents_with(says("hello")) as agents:
+        sent = await _in_the_queue(agents)
+        record = await agents.pen.queue(_QUEUE).job(sent.task_id).record()
+        assert record.spec.timeout_ms is not None
+        assert record.spec.timeout_ms > 2 * 3_600_000
+        async with working(agents):
+            assert (await agents.result(sent.run_id, timeout=_PATIENCE_S)).output == "hello"

@@ -1,0 +1,1 @@
+"""Tests of sandboxes, with a real bubblewrap."""
