@@ -1,0 +1,13 @@
+"""The HTTP server: queues, jobs and records for programs and people, and the dashboard.
+
+    from bullpen.server import create_app
+
+    app = create_app("redis://localhost", "postgresql://…")     # for any ASGI server; `bullpen server` runs it
+
+Needs the extra `server`.
+"""
+
+from bullpen.server.app import create_app
+from bullpen.server.settings import JwtSettings, ServerSettings
+
+__all__ = ["JwtSettings", "ServerSettings", "create_app"]

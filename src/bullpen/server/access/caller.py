@@ -1,0 +1,44 @@
+"""Someone who calls, as far as it was proven."""
+
+from enum import StrEnum
+
+import msgspec
+
+from bullpen.records.keys import Role
+from bullpen.server.access.roles import ROLES
+
+
+class CallerKind(StrEnum):
+    """How they proved who they are."""
+
+    OPEN = "open"
+    """Not at all: nobody has set up access yet, and only this machine is served."""
+    KEY = "key"
+    JWT = "jwt"
+    SESSION = "session"
+
+
+class Caller(msgspec.Struct, frozen=True, kw_only=True):
+    name: str
+    """As the audit log has it: `key:<prefix>`, `user:<name>`, `jwt:<subject>` or `local`."""
+    role: Role
+    kind: CallerKind
+    tenant: str | None = None
+    """All that they see and touch; None: all tenants."""
+    queues: frozenset[str] | None = None
+    """The same of queues."""
+    csrf: str | None = None
+    """Of a session: to be sent along with each write."""
+
+    @property
+    def permissions(self) -> frozenset[str]:
+        return ROLES[self.role]
+
+    def sees_queue(self, queue: str) -> bool:
+        return self.queues is None or queue in self.queues
+
+    def sees_tenant(self, tenant: str | None) -> bool:
+        return self.tenant is None or self.tenant == tenant
+
+
+LOCAL = Caller(name="local", role=Role.ADMIN, kind=CallerKind.OPEN)

@@ -1,0 +1,75 @@
+"""What each role may do: one word for each kind of call, and a set of words for each role."""
+
+from bullpen.records.keys import Role
+
+PERMISSIONS: dict[str, str] = {
+    "me:read": "See who one is.",
+    "queues:read": "See queues, their counts, rates, limits and groups.",
+    "queues:write": "Pause, resume, drain, clean and remove queues; run all failed jobs again.",
+    "limits:write": "Change the limits of queues and groups; pause groups.",
+    "jobs:read": "See jobs, their data, logs, steps and failures.",
+    "jobs:add": "Add jobs and flows.",
+    "jobs:retry": "Run finished jobs again.",
+    "jobs:cancel": "Cancel jobs.",
+    "jobs:signal": "Send signals to jobs.",
+    "jobs:write": "Promote, change and remove jobs.",
+    "events:read": "Follow events.",
+    "schedules:read": "See schedules.",
+    "schedules:write": "Make, change, pause, run and remove schedules.",
+    "workers:read": "See workers.",
+    "metrics:read": "See health and metrics.",
+    "views:write": "Keep views of one's own.",
+    "alerts:read": "See alerts.",
+    "alerts:write": "Set alerts.",
+    "webhooks:read": "See webhooks and their deliveries, never their secrets.",
+    "webhooks:write": "Make, change, try and remove webhooks.",
+    "tasks:add": "Ask something of agents.",
+    "tasks:answer": "Say what became of a call that a task asks about.",
+    "runs:read": "See runs of agents, their tasks, steps, events and results.",
+    "runs:cancel": "Cancel runs.",
+    "credits:read": "See credits and their statement.",
+    "credits:write": "Put credits in.",
+    "audit:read": "See who did what.",
+    "tenants:read": "See tenants and their plans.",
+    "tenants:write": "Make, change and remove tenants.",
+    "keys:read": "See API keys, never their text.",
+    "keys:write": "Make and revoke API keys.",
+    "users:read": "See users.",
+    "users:write": "Make and disable users, set passwords.",
+    "remote:work": "Work on jobs over HTTP.",
+}
+"""All words, and what each allows."""
+
+_READS = frozenset(word for word in PERMISSIONS if word.endswith(":read"))
+_ADMIN_ONLY = frozenset(
+    {
+        "tenants:read",
+        "tenants:write",
+        "keys:read",
+        "keys:write",
+        "users:read",
+        "users:write",
+        "remote:work",
+        "credits:write",
+    }
+)
+
+ROLES: dict[Role, frozenset[str]] = {
+    Role.ADMIN: frozenset(PERMISSIONS),
+    Role.OPERATOR: frozenset(PERMISSIONS) - _ADMIN_ONLY,
+    Role.REVIEWER: (_READS - _ADMIN_ONLY) | {"jobs:retry", "jobs:signal", "tasks:answer", "views:write"},
+    Role.PRODUCER: frozenset(
+        {
+            "me:read",
+            "jobs:read",
+            "jobs:add",
+            "jobs:cancel",
+            "events:read",
+            "tasks:add",
+            "runs:read",
+            "runs:cancel",
+            "credits:read",
+        }
+    ),
+    Role.WORKER: frozenset({"me:read", "remote:work"}),
+}

@@ -1,0 +1,136 @@
+"""What belongs to one job: its log, its durable steps, its children, the tree it stands in."""
+
+from typing import Annotated
+
+from fastapi import Query
+
+from bullpen.job.record import JobRecord, JobRef
+from bullpen.server.access.allowing import JobReader
+from bullpen.server.access.caller import Caller
+from bullpen.server.models.details import ChildrenShown, ChildShown, FlowShown, LogShown, StepShown, StepsShown
+from bullpen.server.models.jobs import shown_failure, shown_payload
+from bullpen.server.routes.routing import Cursor, JobId, QueueName, TheSite, family, job_of
+from bullpen.server.site import Site
+from bullpen.stores.base import Child
+
+router = family("jobs")
+
+_PATH = "/queues/{queue}/jobs/{job_id}"
+Place = Annotated[int, Query(ge=0, le=1_000_000_000)]
+
+
+@router.get(f"{_PATH}/logs")
+async def logs(
+    caller: JobReader,
+    site: TheSite,
+    queue: QueueName,
+    job_id: JobId,
+    start: Place = 0,
+    end: Annotated[int | None, Query(ge=0, le=1_000_000_000)] = None,
+) -> LogShown:
+    """Lines of the job's log, from one number up to another."""
+    job = await job_of(site, caller, queue, job_id)
+    limit = 1_000 if end is None else max(1, min(1_000, end - start))
+    page = await site.store.logs(job.ref, start=start, limit=limit)
+    return LogShown(lines=list(page.lines), total=page.total)
+
+
+@router.get(f"{_PATH}/steps")
+async def steps(caller: JobReader, site: TheSite, queue: QueueName, job_id: JobId, start: Place = 0) -> StepsShown:
+    """What the job's durable steps have recorded, by place."""
+    job = await job_of(site, caller, queue, job_id)
+    page = await site.store.read_journal(job.ref, start=start)
+    codec = site.queue(queue).codec
+    items = [
+        StepShown(
+            place=entry.place,
+            name=entry.name,
+            kind=entry.kind,
+            state=entry.state,
+            value=shown_payload(entry.value, codec),
+            failure=shown_failure(entry.failure),
+            until_ms=entry.until_ms,
+            attempts=entry.attempts,
+            started_ms=entry.started_ms,
+            ended_ms=entry.ended_ms,
+            epoch=entry.epoch,
+        )
+        for entry in page.entries
+    ]
+    return StepsShown(items=items, next_place=page.next_place)
+
+
+@router.get(f"{_PATH}/children")
+async def children(
+    caller: JobReader,
+    site: TheSite,
+    queue: QueueName,
+    job_id: JobId,
+    limit: Annotated[int, Query(ge=1, le=500)] = 100,
+    cursor: Cursor = None,
+) -> ChildrenShown:
+    """The jobs that it waits for or waited for, and what became of each."""
+    job = await job_of(site, caller, queue, job_id)
+    page = await site.store.children(job.ref, limit=limit, cursor=cursor)
+    known = await _records(site, page.children)
+    codec = site.queue(queue).codec
+    items = [
+        ChildShown(
+            queue=child.ref.queue,
+            id=child.ref.id,
+            child_state=child.state,
+            state=None if (record := known.get(child.ref)) is None else record.state,
+            name=None if record is None else record.name,
+            result=shown_payload(child.result, codec),
+            reason=child.reason,
+        )
+        for child in page.children
+        if _sees(caller, child.ref, known.get(child.ref))
+    ]
+    return ChildrenShown(items=items, next_cursor=page.next_cursor)
+
+
+@router.get(f"{_PATH}/flow")
+async def flow(
+    caller: JobReader,
+    site: TheSite,
+    queue: QueueName,
+    job_id: JobId,
+    depth: Annotated[int, Query(ge=1, le=6)] = 3,
+    limit: Annotated[int, Query(ge=1, le=100)] = 20,
+) -> FlowShown:
+    """The tree below the job, down to a depth; `next_cursor` of a node asks `…/children` for more of its children."""
+    job = await job_of(site, caller, queue, job_id)
+    return await _tree(site, caller, job.ref, job, depth, limit)
+
+
+async def _tree(site: Site, caller: Caller, ref: JobRef, job: JobRecord | None, depth: int, limit: int) -> FlowShown:
+    node = FlowShown(
+        queue=ref.queue, id=ref.id, name=None if job is None else job.name, state=None if job is None else job.state
+    )
+    if job is None:
+        return node  # gone: its own children are not known any more
+    page = await site.store.children(ref, limit=limit if depth > 1 else 1)
+    node.has_children = bool(page.children)
+    if depth > 1:
+        known = await _records(site, page.children)
+        seen = [child.ref for child in page.children if _sees(caller, child.ref, known.get(child.ref))]
+        node.children = [await _tree(site, caller, child, known.get(child), depth - 1, limit) for child in seen]
+        node.next_cursor = page.next_cursor
+    return node
+
+
+async def _records(site: Site, children: tuple[Child, ...]) -> dict[JobRef, JobRecord]:
+    """As they are now, in one trip for each queue; without those that are gone."""
+    by_queue: dict[str, list[str]] = {}
+    for child in children:
+        by_queue.setdefault(child.ref.queue, []).append(child.ref.id)
+    found = [job for queue, ids in by_queue.items() for job in await site.store.look(queue, ids)]
+    return {job.ref: job for job in found if job is not None}
+
+
+def _sees(caller: Caller, ref: JobRef, job: JobRecord | None) -> bool:
+    """Whose a job was that is gone, nobody knows: only those who see everything are told of it."""
+    if not caller.sees_queue(ref.queue):
+        return False
+    return caller.tenant is None if job is None else caller.sees_tenant(job.tenant)

@@ -1,0 +1,57 @@
+"""Jobs: lists from the read model, one job from the store."""
+
+import dataclasses
+from typing import Annotated
+
+from fastapi import Query
+
+from bullpen.job.state import State
+from bullpen.records.model.searching import JobFilter
+from bullpen.server.access.allowing import JobReader
+from bullpen.server.apart import as_chosen
+from bullpen.server.models.jobs import JobRow, JobRows, JobShown, shown_job
+from bullpen.server.routes.filtering import TheFilter
+from bullpen.server.routes.routing import Cursor, JobId, QueueName, TheSite, family, job_of
+from bullpen.server.site import Site
+
+router = family("jobs")
+
+Limit = Annotated[int, Query(ge=1, le=500)]
+
+
+@router.get("/jobs")
+async def jobs(
+    caller: JobReader,
+    site: TheSite,
+    wanted: TheFilter,
+    state: Annotated[list[State] | None, Query()] = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+) -> JobRows:
+    """Jobs by filter and words, the newest first."""
+    return await rows_of(site, dataclasses.replace(wanted, states=state or ()), limit, cursor)
+
+
+async def rows_of(site: Site, wanted: JobFilter, limit: int, cursor: str | None) -> JobRows:
+    """A page of the read model, and how old it may be."""
+    page = await site.records.jobs.list(wanted, limit=limit, cursor=cursor)
+    return JobRows(
+        items=[JobRow.model_validate(job) for job in page.jobs],
+        next_cursor=page.next_cursor,
+        behind_ms=page.behind_ms,
+    )
+
+
+@router.get("/queues/{queue}/jobs/{job_id}")
+async def job(caller: JobReader, site: TheSite, queue: QueueName, job_id: JobId) -> JobShown:
+    """One job with all that is known of it, as the store has it now."""
+    found = await job_of(site, caller, queue, job_id)
+    children = await site.store.children(found.ref, limit=1)
+    shown = shown_job(
+        found,
+        events=await site.past.events(found),
+        has_children=bool(children.children),
+        codec=site.queue(queue).codec,
+    )
+    schedule = None if shown.schedule is None else as_chosen(caller.tenant, shown.schedule)
+    return shown.model_copy(update={"schedule": schedule})

@@ -1,0 +1,108 @@
+"""API keys and users: who may come in."""
+
+from typing import Annotated
+
+import msgspec
+from fastapi import Response
+from starlette.requests import Request
+
+from bullpen.errors import RecordMissing
+from bullpen.records.keys import NewKey
+from bullpen.server.access.allowing import allowed
+from bullpen.server.access.caller import Caller
+from bullpen.server.guarding import note, replay
+from bullpen.server.models.base import Done, Page
+from bullpen.server.models.records import KeyBody, KeyShown, NewKeyShown, PasswordBody, UserBody, UserShown
+from bullpen.server.problems import forbidden
+from bullpen.server.routes.routing import Name, TheSite, family
+
+router = family("access")
+
+KeyReader = Annotated[Caller, allowed("keys:read")]
+KeyWriter = Annotated[Caller, allowed("keys:write")]
+UserReader = Annotated[Caller, allowed("users:read")]
+UserWriter = Annotated[Caller, allowed("users:write")]
+
+
+def _tenant_for(caller: Caller, asked: str | None) -> str | None:
+    if caller.tenant is not None and asked not in (None, caller.tenant):
+        raise forbidden("tenant: the caller lets others in for its own only")
+    return caller.tenant or asked
+
+
+@router.get("/keys")
+async def keys(caller: KeyReader, site: TheSite) -> Page[KeyShown]:
+    """All API keys, the newest first; never their text."""
+    found = await site.records.keys.list(tenant=caller.tenant)
+    return Page(items=[KeyShown.model_validate(key) for key in found])
+
+
+@router.post("/keys", name="key.create", status_code=201)
+async def create_key(request: Request, caller: KeyWriter, site: TheSite, body: KeyBody) -> NewKeyShown:
+    """Make an API key. Its text is in this answer and nowhere else."""
+    # Nobody gives away more than they have.
+    queues = body.queues if caller.queues is None else sorted(caller.queues & set(body.queues or caller.queues))
+    new = NewKey(
+        name=body.name,
+        role=body.role,
+        tenant=_tenant_for(caller, body.tenant),
+        queues=queues,
+        expires_ms=body.expires_ms,
+    )
+    key, text = await site.records.keys.create(new, created_by=caller.name)
+    note(request, target=key.id, tenant=key.tenant, name=key.name, role=key.role)
+    shown = NewKeyShown.model_validate(msgspec.structs.asdict(key) | {"queues": queues, "text": text})
+    replay(request, shown.model_copy(update={"text": None}).model_dump_json().encode())
+    return shown
+
+
+@router.delete("/keys/{key_id}", name="key.revoke", status_code=204)
+async def revoke_key(caller: KeyWriter, site: TheSite, key_id: Name) -> Response:
+    """Let nobody in with this key any more."""
+    missing = RecordMissing(f"no API key {key_id!r}")
+    try:
+        key = await site.records.keys.get(key_id)
+    except RecordMissing:
+        raise missing from None
+    if not caller.sees_tenant(key.tenant):
+        raise missing
+    await site.records.keys.revoke(key_id)
+    return Response(status_code=204)
+
+
+@router.get("/users")
+async def users(caller: UserReader, site: TheSite) -> Page[UserShown]:
+    """All users, by name."""
+    found = [user for user in await site.records.users.list() if caller.sees_tenant(user.tenant)]
+    return Page(items=[UserShown.model_validate(user) for user in found])
+
+
+@router.post("/users", name="user.create", status_code=201)
+async def create_user(request: Request, caller: UserWriter, site: TheSite, body: UserBody) -> UserShown:
+    """Make a user who may log in."""
+    user = await site.records.users.create(
+        body.name, body.password, role=body.role, tenant=_tenant_for(caller, body.tenant)
+    )
+    note(request, target=user.id, tenant=user.tenant, name=user.name, role=user.role)
+    return UserShown.model_validate(user)
+
+
+@router.post("/users/{user_id}/password", name="user.password")
+async def set_password(caller: UserWriter, site: TheSite, user_id: Name, body: PasswordBody) -> Done:
+    """Give a user another password, and end all sessions."""
+    await _check_user(site, caller, user_id)
+    await site.records.users.set_password(user_id, body.password)
+    return Done()
+
+
+@router.post("/users/{user_id}/disable", name="user.disable")
+async def disable(caller: UserWriter, site: TheSite, user_id: Name) -> Done:
+    """Let a user in no more, and end all sessions."""
+    await _check_user(site, caller, user_id)
+    await site.records.users.disable(user_id)
+    return Done()
+
+
+async def _check_user(site: TheSite, caller: Caller, user_id: str) -> None:
+    if not any(user.id == user_id and caller.sees_tenant(user.tenant) for user in await site.records.users.list()):
+        raise RecordMissing(f"no user {user_id!r}")

@@ -1,0 +1,106 @@
+"""What a server is told when it starts: by its caller, or by the environment."""
+
+import dataclasses
+import ipaddress
+import os
+from typing import Self
+
+from bullpen.errors import BadOption
+
+HOST = "BULLPEN_SERVER_HOST"
+PORT = "BULLPEN_SERVER_PORT"
+FIELDS = "BULLPEN_SERVER_FIELDS"
+DELIVERS = "BULLPEN_SERVER_DELIVERS"
+JWKS_URL = "BULLPEN_JWKS_URL"
+JWT_ISSUER = "BULLPEN_JWT_ISSUER"
+JWT_AUDIENCE = "BULLPEN_JWT_AUDIENCE"
+
+LOOPBACK = "127.0.0.1"
+DEFAULT_PORT = 8787
+LOOPBACK_NAMES = frozenset({"localhost", LOOPBACK, "::1"})
+_MEBIBYTE = 1_048_576
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class JwtSettings:
+    """Whose tokens are good: all three are checked, so that a token for another service opens nothing here."""
+
+    jwks_url: str
+    issuer: str
+    audience: str
+
+    def __post_init__(self) -> None:
+        if not self.jwks_url.startswith(("https://", "http://")):
+            raise BadOption("jwks_url: an address that begins with https:// or http://")
+        if not self.issuer or not self.audience:
+            raise BadOption("issuer: with a jwks_url both issuer and audience must be said")
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ServerSettings:
+    host: str = LOOPBACK
+    """The address to listen at. Another than loopback is refused until there is a key, a user or a JWKS."""
+    port: int = DEFAULT_PORT
+    fields: tuple[str, ...] = ()
+    """Fields of the jobs' data that lists show and search finds; none unless named."""
+    body_limit: int = _MEBIBYTE
+    """The largest body of a request, in bytes."""
+    bulk_limit: int = 8 * _MEBIBYTE
+    """The same where many jobs come at once."""
+    attempts: int = 10
+    """How many wrong passwords a name has from one address in five minutes; ten times that in all."""
+    listener_events: int = 1_000
+    """How many events wait for a reader that is slow; with more it is told of a gap."""
+    delivers: bool = True
+    """Whether it works on the deliveries of webhooks and alerts itself; if not, other workers must."""
+    jwt: JwtSettings | None = None
+
+    def __post_init__(self) -> None:
+        for option in ("body_limit", "bulk_limit", "attempts", "listener_events"):
+            if getattr(self, option) < 1:
+                raise BadOption(f"{option}: a whole number of 1 or more, not {getattr(self, option)}")
+        if not 0 <= self.port <= 65_535:
+            raise BadOption(f"port: from 0 to 65,535, not {self.port}")
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether nobody but this machine can reach it."""
+        return is_loopback(self.host)
+
+    @classmethod
+    def from_environment(cls, *, host: str | None = None, port: int | None = None) -> Self:
+        """What is given, else what the environment says, else the defaults."""
+        text = os.environ.get(PORT) or str(DEFAULT_PORT)
+        if not text.isdecimal():
+            raise BadOption(f"{PORT}: a port, not {text!r}")
+        return cls(
+            host=host or os.environ.get(HOST) or LOOPBACK,
+            port=int(text) if port is None else port,
+            fields=tuple(name for name in os.environ.get(FIELDS, "").split(",") if name),
+            delivers=_switch(DELIVERS),
+            jwt=_jwt_from_environment(),
+        )
+
+
+def _switch(name: str) -> bool:
+    text = os.environ.get(name, "1").strip()
+    if text not in ("0", "1"):
+        raise BadOption(f"{name}: 1 or 0, not {text!r}")
+    return text == "1"
+
+
+def is_loopback(host: str) -> bool:
+    """Whether this name or address is of this machine alone."""
+    if host in LOOPBACK_NAMES:
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _jwt_from_environment() -> JwtSettings | None:
+    url = os.environ.get(JWKS_URL)
+    if not url:
+        return None
+    return JwtSettings(jwks_url=url, issuer=os.environ.get(JWT_ISSUER, ""), audience=os.environ.get(JWT_AUDIENCE, ""))

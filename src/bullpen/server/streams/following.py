@@ -1,0 +1,73 @@
+"""A stream from where its reader left off: first what was missed, then what happens."""
+
+from collections.abc import AsyncGenerator, Sequence
+
+from bullpen.server.streams.hub import Hub
+from bullpen.server.streams.listening import Listener
+from bullpen.server.streams.telling import Told, Wanted, read_places, write_places
+
+BEAT_S = 15.0
+
+
+class Following:
+    """What one reader hears, in batches."""
+
+    def __init__(self, hub: Hub, wanted: Wanted, after: str | None) -> None:
+        self._hub = hub
+        self._wanted = wanted
+        self._after = after
+        self.listener: Listener = hub.listener(wanted)
+
+    @property
+    def cursor(self) -> str:
+        """Where to go on after what was heard."""
+        places = self.listener.places
+        if self._wanted.queue is not None:
+            return places.get(self._wanted.queue, "")
+        return write_places(places)
+
+    async def places(self) -> dict[str, str]:
+        """Where it begins; BadOption for a cursor that is none."""
+        if self._after is None:
+            return {}
+        if self._wanted.queue is not None:
+            return {self._wanted.queue: self._after}
+        return read_places(self._after, await self._hub.names(self._wanted))
+
+    async def batches(
+        self, *, beat_s: float = BEAT_S, tells_start: bool = False
+    ) -> AsyncGenerator[Sequence[Told], None]:
+        """One after the other until the server stops; an empty one when nothing happened for a while.
+
+        With `tells_start` the first one is empty: whatever happens after it is told.
+        """
+        places = await self.places()
+        async with self._hub.listening(self.listener, later=places):
+            if tells_start:
+                yield ()
+            for queue, after in places.items():
+                async for told in self._missed(queue, after):
+                    yield told
+            while not self.listener.has_ended:
+                if await self.listener.wait(beat_s):
+                    yield self.listener.take()
+                    await self._hub.rest(self.listener)
+                else:
+                    self._hub.catch_up(self.listener)
+                    yield ()
+
+    async def _missed(self, queue: str, after: str) -> AsyncGenerator[Sequence[Told], None]:
+        """What was logged since its reader left; with the last of it, it is let in to hear the rest."""
+        is_all = False
+        while not is_all:
+            page = await self._hub.missed(queue, after)
+            is_all = not page.is_full
+            after = self.listener.places[queue] = page.cursor
+            if is_all:
+                # Before anything else happens, or what is logged now would be missed.
+                self._hub.let_in(self.listener, queue, after)
+            told = [Told(queue, event, event.cursor) for event in page.events if self._wanted.fits(event)]
+            if page.gap:
+                told.insert(0, Told(queue, None, page.events[0].cursor if page.events else page.cursor))
+            if told:
+                yield told

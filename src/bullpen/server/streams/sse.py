@@ -1,0 +1,47 @@
+"""Server-sent events over HTTP, until the reader leaves or the server stops."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator
+
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+
+
+class EventStream(Response):
+    """Sends what comes; closes where it comes from when the reader has left, at once."""
+
+    media_type = "text/event-stream"
+
+    def __init__(self, chunks: AsyncGenerator[bytes, None], status_code: int = 200) -> None:
+        super().__init__(status_code=status_code, headers=_HEADERS)
+        del self.headers["content-length"]
+        self._chunks = chunks
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - as ASGI has it
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        # Both are ended and awaited here.
+        leaving = asyncio.create_task(_until_left(receive))
+        sending = asyncio.create_task(self._send_all(send))
+        try:
+            await asyncio.wait({leaving, sending}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            leaving.cancel()
+            is_over = sending.done()
+            sending.cancel()
+            await asyncio.gather(leaving, sending, return_exceptions=True)
+        if is_over:
+            with contextlib.suppress(OSError):
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _send_all(self, send: Send) -> None:
+        async with contextlib.aclosing(self._chunks) as chunks:
+            async for chunk in chunks:
+                await send({"type": "http.response.body", "body": chunk, "more_body": True})
+
+
+async def _until_left(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

@@ -1,0 +1,150 @@
+"""Events in the words of the streams, each written once however many hear it."""
+
+import base64
+import hashlib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from bullpen.errors import BadOption
+from bullpen.job.events import Event, EventKind
+from bullpen.server.models.jobs import shown_payload
+
+GAP = "gap"
+_SIZE = 200
+_encode = msgspec.json.Encoder().encode
+_decode_places = msgspec.json.Decoder(dict[str, str]).decode
+
+
+class _Words(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    """An event as readers have it: only what is set, in this order."""
+
+    queue: str
+    kind: str
+    cursor: str
+    at_ms: int | None = None
+    job_id: str | None = None
+    name: str | None = None
+    tenant: str | None = None
+    prev: str | None = None
+    run_at_ms: int | None = None
+    other_job_id: str | None = None
+    count: int | None = None
+    value: Any = msgspec.UNSET
+    failure: dict[str, Any] | None = None
+
+
+# Not for the garbage collector to look at: see Event.
+class Told(msgspec.Struct, eq=False, gc=False):
+    """An event of a queue, or with none a gap: what was told before may be incomplete."""
+
+    queue: str
+    event: Event | None
+    cursor: str
+    _text: bytes | None = None
+    _numbered: bytes | None = None
+
+    @property
+    def size(self) -> int:
+        """About how much memory it takes."""
+        return _SIZE if self.event is None or self.event.value is None else _SIZE + len(self.event.value)
+
+    @property
+    def kind(self) -> str:
+        return GAP if self.event is None else self.event.kind
+
+    @property
+    def text(self) -> bytes:
+        """As JSON."""
+        if self._text is None:
+            self._text = _encode(self._words())
+        return self._text
+
+    @property
+    def frame(self) -> bytes:
+        """As server-sent events have it, without an id."""
+        return b"event: %s\ndata: %s\n\n" % (self.kind.encode(), self.text)
+
+    @property
+    def numbered_frame(self) -> bytes:
+        """The same with the place in its queue's log as the id."""
+        if self._numbered is None:
+            words = (self.cursor.encode(), self.kind.encode(), self.text)
+            self._numbered = b"id: %s\nevent: %s\ndata: %s\n\n" % words
+        return self._numbered
+
+    def words(self) -> dict[str, Any]:
+        """Only what is set, as the log has it."""
+        found: dict[str, Any] = msgspec.to_builtins(self._words())
+        return found
+
+    def _words(self) -> _Words:
+        event = self.event
+        if event is None:
+            return _Words(self.queue, GAP, self.cursor)
+        return _Words(
+            self.queue,
+            event.kind,
+            event.cursor,
+            event.at_ms,
+            event.job_id,
+            event.name,
+            event.tenant,
+            event.prev,
+            event.run_at_ms,
+            event.other_job_id,
+            event.count,
+            msgspec.UNSET if event.value is None else shown_payload(event.value),
+            None if event.failure is None else msgspec.structs.asdict(event.failure),
+        )
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """What a listener wants to hear; what is None is not asked."""
+
+    queue: str | None = None
+    queues: frozenset[str] | None = None
+    """All that the caller may see."""
+    jobs: frozenset[str] | None = None
+    """The ids that one job may have, see apart.py."""
+    tenant: str | None = None
+    kinds: frozenset[EventKind] | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether one word says it all: the job, the tenant, or nothing."""
+        return self.kinds is None and (self.jobs is None or self.tenant is None)
+
+    def fits(self, event: Event) -> bool:
+        return (
+            (self.jobs is None or event.job_id in self.jobs)
+            and (self.tenant is None or event.tenant == self.tenant)
+            and (self.kinds is None or event.kind in self.kinds)
+        )
+
+    def fits_queue(self, queue: str) -> bool:
+        return self.queue in (None, queue) and (self.queues is None or queue in self.queues)
+
+
+# ── places in several logs at once ───────────────────────────────────────────────────────────
+
+
+def place_name(queue: str) -> str:
+    """What a cursor calls a queue: who may not know its name must not learn it from a cursor."""
+    return hashlib.sha256(queue.encode()).hexdigest()[:16]
+
+
+def write_places(places: Mapping[str, str]) -> str:
+    """The places in the logs of several queues, as one cursor."""
+    named = {place_name(queue): cursor for queue, cursor in places.items()}
+    return base64.urlsafe_b64encode(_encode(named)).decode()
+
+
+def read_places(cursor: str, queues: Iterable[str]) -> dict[str, str]:
+    """The place in each of these queues, where the cursor has one; BadOption if no stream gave it."""
+    try:
+        named = _decode_places(base64.urlsafe_b64decode(cursor.encode()))
+    except (ValueError, msgspec.DecodeError):
+        raise BadOption("after: is not a cursor that a stream of all queues gave") from None
+    return {queue: named[name] for queue in queues if (name := place_name(queue)) in named}

@@ -1,0 +1,155 @@
+"""Who is let in: open mode, keys, sessions, and what keeps foreign pages out."""
+
+from typing import Any
+
+import httpx
+import pytest
+
+from bullpen import BadOption
+from bullpen.records.keys import NewKey
+from bullpen.records.records import Records
+from bullpen.server.app import create_app
+from bullpen.server.settings import ServerSettings
+from bullpen.server.site import Site, opened_site
+from tests.server.calling import OWN, Client, client_of, key_for, only_on_files
+from tests.support.places import Place
+
+pytestmark = only_on_files
+
+
+async def test_without_access_only_this_machine_is_served(site: Site) -> None:
+    transport = httpx.ASGITransport(app=create_app(site=site, settings=site.settings))
+    for name, status in (("localhost", 200), ("127.0.0.1", 200), ("[::1]", 200), ("evil.example", 403)):
+        async with httpx.AsyncClient(transport=transport, base_url=f"http://{name}:8787") as http:
+            assert (await http.get("/v1/me")).status_code == status, name
+            forwarded = await http.get("/v1/me", headers={"X-Forwarded-For": "203.0.113.7"})
+            assert forwarded.status_code == 403, "through a proxy everybody looks local"
+
+
+async def test_without_access_a_foreign_page_cannot_write(site: Site) -> None:
+    """What a form or a simple request of a page can send is refused."""
+    async with client_of(site, headers={}) as client:
+        for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data"):
+            sent = {"content": '{"name": "work"}', "headers": {"Content-Type": kind}}
+            assert (await client.call("POST", "/v1/queues/mail/jobs", status=403, **sent))["code"] == "csrf"
+        assert (await client.call("POST", "/v1/queues/mail/pause", status=403))["code"] == "csrf"
+        await client.post("/v1/queues/mail/jobs", {"name": "work"}, status=201)
+        await client.call("POST", "/v1/queues/mail/pause", headers=OWN)
+
+
+async def test_open_mode_ends_with_the_first_key_and_does_not_come_back(site: Site) -> None:
+    async with client_of(site) as client:
+        await client.get("/v1/me")
+        key, text = await site.records.keys.create(NewKey(name="ci", role="admin"), created_by="test")
+        assert (await client.get("/v1/me", status=401))["code"] == "unauthenticated"
+        client.http.headers["Authorization"] = f"Bearer {text}"
+        assert (await client.get("/v1/me"))["kind"] == "key"
+        await site.records.keys.revoke(key.id)
+        assert (await client.get("/v1/me", status=401))["code"] == "unauthenticated"
+        del client.http.headers["Authorization"]
+        await client.get("/v1/me", status=401)
+
+
+@pytest.mark.parametrize(
+    "header", ["Basic abc", "Bearer", "Bearer  ", "Bearer bp_000000000000_" + "x" * 43, "Bearer nonsense", "bp_1"]
+)
+async def test_what_is_no_key_opens_nothing(client: Client, header: str) -> None:
+    """Also in open mode: who tries to say who they are and cannot is not taken for somebody else."""
+    answer = await client.http.get("/v1/me", headers={"Authorization": header})
+    assert answer.status_code == 401
+    assert answer.headers["www-authenticate"] == "Bearer"
+
+
+async def test_others_are_not_served_until_access_is_set_up(place: Place, address: str) -> None:
+    settings = ServerSettings(host="0.0.0.0", port=0)
+    with pytest.raises(BadOption, match="bullpen keys create"):
+        async with opened_site(place.store(), address, settings):
+            pass
+    async with await Records.open(address) as records:
+        await records.users.create("ann", "a long password", role="admin")
+    async with opened_site(place.store(), address, settings) as site:
+        assert not await site.access.is_open()
+
+
+async def test_a_session_needs_its_csrf_token_to_write(site: Site) -> None:
+    await site.records.users.create("ann", "a long password", role="operator", tenant=None)
+    async with client_of(site, headers={}) as client:
+        answer = await client.http.post("/v1/login", json={"name": "ann", "password": "a long password"})
+        cookie = answer.headers["set-cookie"]
+        assert "HttpOnly" in cookie
+        assert "samesite=strict" in cookie.lower()
+        assert "secure" not in cookie.lower(), "on loopback there is no certificate"
+        me = await client.get("/v1/me")
+        assert (me["name"], me["kind"], me["role"]) == ("user:ann", "session", "operator")
+        assert (await client.post("/v1/queues/mail/pause", status=403))["code"] == "csrf"
+        await client.post("/v1/queues/mail/pause", **{"X-CSRF-Token": "wrong" + me["csrf"]}, status=403)
+        await client.post("/v1/queues/mail/pause", **{"X-CSRF-Token": me["csrf"]})
+        await client.post("/v1/logout", **{"X-CSRF-Token": me["csrf"]}, status=204)
+        client.http.cookies.set("bullpen_session", cookie.partition("=")[2].partition(";")[0])
+        await client.get("/v1/me", status=401)
+
+
+async def test_elsewhere_the_cookie_is_for_encrypted_connections_only(site: Site) -> None:
+    await site.records.users.create("ann", "a long password", role="operator")
+    transport = httpx.ASGITransport(app=create_app(site=site, settings=site.settings))
+    async with httpx.AsyncClient(transport=transport, base_url="https://jobs.example") as http:
+        answer = await http.post("/v1/login", json={"name": "ann", "password": "a long password"})
+    assert "; secure" in answer.headers["set-cookie"].lower()
+
+
+async def test_passwords_cannot_be_tried_one_after_the_other(site: Site) -> None:
+    await site.records.users.create("ann", "a long password", role="admin")
+    async with client_of(site) as client:
+        for _ in range(site.settings.attempts):
+            problem = await client.post("/v1/login", {"name": "ann", "password": "wrong"}, status=401)
+            assert problem["detail"] == "wrong name or password"
+        answer = await client.http.post("/v1/login", json={"name": "ann", "password": "a long password"})
+        assert (answer.status_code, answer.json()["code"]) == (429, "too-many-attempts")
+        assert int(answer.headers["retry-after"]) > 0
+    entries = (await site.records.audit.list()).entries
+    assert {entry.outcome for entry in entries} == {"unauthenticated"}
+
+
+async def test_every_answer_keeps_browsers_from_harm(client: Client) -> None:
+    for path in ("/", "/v1/me", "/v1/nothing", "/health/live", "/some/page"):
+        headers = (await client.http.get(path)).headers
+        assert "frame-ancestors 'none'" in headers["content-security-policy"]
+        assert headers["content-security-policy"].startswith("default-src 'self'")
+        assert (headers["x-content-type-options"], headers["referrer-policy"]) == ("nosniff", "no-referrer")
+        assert headers["x-request-id"]
+
+
+async def test_a_key_of_some_queues_sees_no_other(site: Site) -> None:
+    await site.queue("mail").add("work", id="one")
+    await site.queue("secret").add("work", id="two")
+    async with client_of(site, await key_for(site, "operator", queues=["mail"])) as client:
+        await client.get("/v1/queues/mail/jobs/one")
+        assert (await client.get("/v1/queues/secret/jobs/two", status=404))["code"] == "queue-missing"
+        await client.post("/v1/queues/secret/pause", status=404)
+        await client.post("/v1/queues/secret/jobs", {"name": "work"}, status=404)
+        flow = {"queue": "mail", "name": "top", "children": [{"queue": "secret", "name": "below"}]}
+        await client.post("/v1/flows", flow, status=404)
+        refs = [{"queue": "mail", "id": "one"}, {"queue": "secret", "id": "two"}]
+        done = await client.post("/v1/jobs/actions", {"action": "remove", "jobs": refs})
+        assert [one["outcome"] for one in done["items"]] == ["done", "job-missing"]
+        await client.call("GET", "/v1/events/poll", params={"queue": "secret"}, status=404)
+
+
+async def test_a_caller_who_leaves_in_the_middle_of_a_body_is_no_error(
+    site: Site, caplog: pytest.LogCaptureFixture
+) -> None:
+    app = create_app(site=site, settings=site.settings)
+    sent: list[Any] = []
+
+    async def receive() -> dict[str, str]:
+        return {"type": "http.disconnect"}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    headers = [(b"host", b"127.0.0.1:8787"), (b"content-type", b"application/json"), (b"content-length", b"9")]
+    path = "/v1/remote/wait"
+    scope = {"type": "http", "method": "POST", "path": path, "query_string": b"", "headers": headers}
+    await app(scope | {"scheme": "http", "server": ("127.0.0.1", 8787), "raw_path": path.encode()}, receive, send)
+    assert [message["status"] for message in sent if "status" in message] == [499]
+    assert "internal" not in caplog.text

@@ -1,0 +1,275 @@
+"""A caller with a tenant gets nothing of another: not by list, id, event or error, and changes nothing of it."""
+
+import asyncio
+import contextlib
+import json
+import re
+from typing import Any
+
+import httpx
+import pytest
+
+from bullpen.job.record import JobRef
+from bullpen.job.verdicts import Completed, Settlement
+from bullpen.server.site import Site
+from tests.server.asgi import stream
+from tests.server.calling import BASE, client_of, key_for
+from tests.server.calls import CALLS, PUBLIC, Call, all_routes
+from tests.server.conftest import Eventually
+from tests.server.world import MARK, World, make_world
+
+
+@pytest.fixture
+async def world(site: Site, eventually: Eventually) -> World:
+    world = await make_world(site)
+
+    async def is_known() -> bool:
+        counts = await site.records.jobs.counts()
+        site.feeder.nudge()
+        return sum(counts.get("mail", {}).values()) >= 4 and bool(counts.get("beta-only"))
+
+    await eventually(is_known)
+    return world
+
+
+async def _call(http: httpx.AsyncClient, method: str, path: str, call: Call, ids: dict[str, str]) -> httpx.Response:
+    body = json.loads(json.dumps(call.body).replace('"ID"', json.dumps(ids.get(_id_in(path), ids["job_id"]))))
+    sent: dict[str, Any] = {} if body is None else {"json": body}
+    return await http.request(method, path.format(**ids), params=call.query, **sent)
+
+
+_IDS = ("job_id", "schedule", "key_id", "user_id", "alert_id", "webhook_id", "run_id", "task_id", "file_id")
+_DIFFERS = re.compile(r'\b\d{13}\b|(?<="id":")\d+(?=")')
+"""Times, and the numbers of new jobs."""
+
+
+def _id_in(path: str) -> str:
+    return "alert_id" if "alerts" in path else "job_id"
+
+
+def _without(answer: httpx.Response, ids: dict[str, str]) -> str:
+    """What was said, without what the caller has said itself and what differs each time."""
+    text = answer.text.replace(answer.headers["x-request-id"], "")
+    for name, value in sorted(ids.items(), key=lambda one: -len(one[1])):
+        text = text.replace(value, f"<{name}>")
+    return _DIFFERS.sub("<differs>", text)
+
+
+async def test_every_route_is_known(world: World) -> None:
+    """Whoever adds a route says here how it is called, or this fails."""
+    assert all_routes(world.app) == CALLS.keys() | PUBLIC
+
+
+async def test_nothing_is_seen_and_nothing_is_changed_by_any_route(world: World) -> None:
+    """As the mightiest caller that has a tenant, asking for the other's things by their very ids."""
+    headers = await key_for(world.site, "admin", tenant="alpha")
+    before = await world.fingerprint()
+    transport = httpx.ASGITransport(app=world.app, raise_app_exceptions=False)
+    async with httpx.AsyncClient(transport=transport, base_url=BASE, headers=headers, timeout=30) as http:
+        # The audit log first: later it tells what the caller itself has tried.
+        for (method, path), call in sorted(CALLS.items(), key=lambda one: "audit" not in one[0][1]):
+            if call.streams:
+                continue
+            answer = await _call(http, method, path, call, world.theirs)
+            assert answer.status_code < 500, (method, path, answer.text)
+            if call.whole:
+                assert (answer.status_code, answer.json()["code"]) == (403, "forbidden"), (method, path)
+            if MARK in str(call.body):
+                assert answer.status_code == 403, (method, path)
+            said = _without(answer, {name: value for name, value in world.theirs.items() if f"{{{name}}}" in path})
+            assert MARK not in said, f"{method} {path}: {said}"
+            if any(
+                f"{{{name}}}" in path
+                for name in (
+                    "job_id",
+                    "schedule",
+                    "key_id",
+                    "user_id",
+                    "alert_id",
+                    "webhook_id",
+                    "run_id",
+                    "task_id",
+                    "file_id",
+                )
+            ):
+                never = await _call(http, method, path, call, world.nobodys)
+                assert answer.status_code == never.status_code, (method, path)
+                named = {name: value for name, value in world.nobodys.items() if f"{{{name}}}" in path}
+                assert said == _without(never, named), (method, path)
+            assert await world.fingerprint() == before, f"{method} {path} has changed something"
+
+
+async def test_no_filter_leads_elsewhere(world: World) -> None:
+    headers = await key_for(world.site, "admin", tenant="alpha")
+    transport = httpx.ASGITransport(app=world.app)
+    async with httpx.AsyncClient(transport=transport, base_url=BASE, headers=headers) as http:
+        for path in ("/v1/jobs", "/v1/dead-letters", "/v1/failures", "/v1/audit", "/v1/runs", "/v1/credits"):
+            for query in ("tenant=beta", "q=beta", "workspace=beta-team", "tag=beta-tag", "name=beta-work"):
+                answer = await http.get(f"{path}?{query}")
+                assert MARK not in answer.text
+                assert answer.status_code == (403 if query.startswith("tenant") else 200)
+
+
+async def test_a_name_that_another_tenant_has_is_as_good_as_any(world: World) -> None:
+    """Two tenants have a schedule of the same name, and neither can tell."""
+    alpha = await key_for(world.site, "operator", tenant="alpha")
+    path = "/v1/queues/mail/schedules/their-schedule"
+    async with client_of(world.site, alpha) as client:
+        made = await client.put(path, {"name": "tick", "every": 60})
+        assert (made["id"], made["tenant"], made["every_ms"]) == ("their-schedule", "alpha", 60_000)
+        assert await client.put(path, {"name": "tick", "every": 60}) == made
+        assert (await client.get(path))["id"] == "their-schedule"
+        assert [one["id"] for one in (await client.get("/v1/schedules"))["items"]] == ["their-schedule"]
+        ran = await client.post(f"{path}/run", status=201)
+        assert (await client.get(f"/v1/queues/mail/jobs/{ran['id']}"))["schedule"] == "their-schedule"
+        assert (await client.post(f"{path}/pause"))["paused"]
+    assert not (await world.site.store.schedule("mail", "their-schedule")).paused
+    async with client_of(world.site, await key_for(world.site, "operator")) as client:
+        found = [(one["id"], one["tenant"]) for one in (await client.get("/v1/schedules", queue="mail"))["items"]]
+    assert len({name for name, _ in found}) == 2
+    assert {tenant for _, tenant in found} == {"alpha", "beta"}
+    async with client_of(world.site, alpha) as client:
+        await client.delete(path, status=204)
+        assert (await client.get(path, status=404))["code"] == "schedule-missing"
+    assert await world.site.store.schedule("mail", "their-schedule")
+
+
+async def test_a_schedule_that_was_made_for_a_tenant_is_the_tenants(world: World) -> None:
+    queue = world.site.queue("mail")
+    await queue.schedules.upsert("made-for-it", queue.prepare("tick", tenant="alpha"), every=3600)
+    async with client_of(world.site, await key_for(world.site, "operator", tenant="alpha")) as client:
+        changed = await client.put("/v1/queues/mail/schedules/made-for-it", {"name": "tick", "every": 60})
+        assert changed["every_ms"] == 60_000
+    assert (await world.site.store.schedule("mail", "made-for-it")).schedule.timing.every_ms == 60_000
+
+
+async def test_a_subject_is_a_tenants_own(world: World) -> None:
+    """Whoever names another tenant's subject neither meets its job nor replaces it."""
+    added = {}
+    for tenant in ("alpha", "beta"):
+        async with client_of(world.site, await key_for(world.site, "producer", tenant=tenant)) as client:
+            options = {"dedup": {"id": "order-1", "ttl": 60, "replace": True}, "delay": 60}
+            first = await client.post("/v1/queues/mail/jobs", {"name": "work", "options": options}, status=201)
+            again = await client.post("/v1/queues/mail/jobs", {"name": "work", "options": options}, status=201)
+            assert (first["outcome"], again["outcome"]) == ("added", "replaced")
+            added[tenant] = again["id"]
+    async with client_of(world.site, await key_for(world.site, "producer", tenant="alpha")) as client:
+        assert (await client.get(f"/v1/queues/mail/jobs/{added['alpha']}"))["state"] == "delayed"
+
+
+async def test_an_id_is_a_tenants_own(world: World) -> None:
+    """Two tenants choose one id: both jobs are there, and neither can tell of the other, not even once it is gone."""
+    added, options = {}, {"id": "order:7:paid", "delay": 60}
+    body = {"name": "work", "options": options}
+    for tenant in ("alpha", "beta"):
+        async with client_of(world.site, await key_for(world.site, "operator", tenant=tenant)) as client:
+            first = await client.post("/v1/queues/mail/jobs", body, status=201)
+            again = await client.post("/v1/queues/mail/jobs", body, status=201)
+            assert (first["outcome"], again["outcome"], again["id"]) == ("added", "duplicate", first["id"])
+            added[tenant] = first["id"]
+            many = await client.post("/v1/queues/mail/jobs/bulk", {"jobs": [body, body]}, status=201)
+            assert [one["id"] for one in many["items"]] == [first["id"]] * 2
+            flow = {"queue": "mail", **body, "options": {"id": "top"}, "children": [{"queue": "mail", **body}]}
+            assert (await client.post("/v1/flows", flow, status=201))["outcome"] == "added"
+    assert len(set(added.values())) == 2
+    async with client_of(world.site, await key_for(world.site, "operator", tenant="alpha")) as client:
+        assert (await client.get("/v1/queues/mail/jobs/order:7:paid"))["id"] == added["alpha"]
+        assert await client.get(f"/v1/queues/mail/jobs/{added['beta']}", status=404)
+        await client.post("/v1/queues/mail/jobs/order:7:paid/signal", {"name": "go"})
+        acts = {"action": "promote", "jobs": [{"queue": "mail", "id": one} for one in ("order:7:paid", added["beta"])]}
+        outcomes = (await client.post("/v1/jobs/actions", acts))["items"]
+        assert [one["outcome"] for one in outcomes] == ["done", "job-missing"]
+        await client.post("/v1/queues/mail/jobs/order:7:paid/cancel", {})
+        too_long = {"name": "work", "options": {"id": "x" * 288}}
+        refused = await client.post("/v1/queues/mail/jobs", too_long, status=422)
+        assert (refused["code"], "287" in refused["detail"]) == ("bad-id", True)
+    beta = await world.site.store.job(JobRef("mail", added["beta"]))
+    assert (beta.state, beta.tenant) == ("delayed", "beta")
+
+
+@pytest.mark.parametrize("tenant", ["alpha", "beta"])
+async def test_events_of_a_job_are_heard_by_the_id_that_its_tenant_chose(world: World, tenant: str) -> None:
+    """Or by the one with the mark, which the add answered; never those of another tenant's job of that id."""
+    body = {"name": "work", "options": {"id": "order:8:paid"}}
+    added = {}
+    async with (
+        client_of(world.site, await key_for(world.site, "operator", tenant="alpha")) as alpha,
+        client_of(world.site, await key_for(world.site, "operator", tenant="beta")) as beta,
+    ):
+        clients = {"alpha": alpha, "beta": beta}
+        start = (await clients[tenant].get("/v1/events/poll", queue="mail"))["cursor"]
+        for name, client in clients.items():
+            added[name] = (await client.post("/v1/queues/mail/jobs", body, status=201))["id"]
+        for said in ("order:8:paid", added[tenant]):
+            heard = await clients[tenant].get("/v1/events/poll", queue="mail", job=said, after=start, wait_s="10")
+            assert {one["job_id"] for one in heard["items"]} == {added[tenant]}
+
+
+async def test_a_job_that_was_added_for_a_tenant_is_found_by_its_plain_id(world: World) -> None:
+    await world.site.queue("mail").add("work", id="plain", tenant="alpha")
+    await world.site.queue("mail").add("work", id="theirs", tenant="beta")
+    async with client_of(world.site, await key_for(world.site, "operator", tenant="alpha")) as client:
+        assert (await client.get("/v1/queues/mail/jobs/plain"))["id"] == "plain"
+        added = await client.post("/v1/queues/mail/jobs", {"name": "work", "options": {"id": "theirs"}}, status=201)
+        assert added["outcome"] == "added"
+
+
+_STREAMS: list[tuple[str, dict[str, str], bool]] = [
+    ("/v1/events", {"queue": "mail"}, False),
+    ("/v1/events", {}, False),
+    ("/v1/events", {"queue": "mail", "after": ""}, False),
+    ("/v1/events/ws", {}, True),
+    ("/v1/events/ws", {"queue": "mail"}, True),
+    ("/v1/live", {}, False),
+]
+
+
+async def test_no_stream_tells_of_another(world: World) -> None:
+    assert {path for path, _, _ in _STREAMS} == {
+        path for (_, path), call in CALLS.items() if call.streams and "{" not in path
+    }
+    headers = await key_for(world.site, "admin", tenant="alpha")
+    queue, store = world.site.queue("mail"), world.site.store
+    async with contextlib.AsyncExitStack() as open_streams:
+        heard = [
+            await open_streams.enter_async_context(stream(world.app, path, headers, query, socket=socket))
+            for path, query, socket in _STREAMS
+        ]
+        assert {await one.begun() for one in heard} == {101, 200}
+        for one, (_, _, is_socket) in zip(heard, _STREAMS, strict=True):
+            if not is_socket:
+                await one.until(": beat")
+        await queue.add("beta-more", {"n": "beta"}, id="their-other", tenant="beta")
+        await store.pause("mail")
+        await store.resume("mail")
+        claimed = await store.claim({"mail": 9}, worker="w", lease_ms=60_000, request="claim")
+        done = [Settlement(job.lease, Completed(b'"beta"')) for job in claimed.jobs if job.job.tenant == "beta"]
+        await store.settle(done, request="settle")
+        await queue.add("alpha-more", id="own-other", tenant="alpha")
+        for one in heard:
+            said = await one.until("own-other")
+            assert MARK not in said
+            assert "their-other" not in said
+
+
+async def test_a_stream_of_the_others_job_says_nothing(world: World) -> None:
+    headers = await key_for(world.site, "admin", tenant="alpha")
+    async with stream(world.app, "/v1/events", headers, {"queue": "mail", "job": "their-job", "after": ""}) as heard:
+        assert await heard.begun() == 200
+        await world.site.store.cancel(JobRef("mail", "their-job"), reason="beta")
+        await asyncio.sleep(0.3)  # time in which something wrong could be said
+        assert "event:" not in heard.text
+
+
+@pytest.mark.parametrize("path, socket", [("/v1/runs/{run_id}/stream", False), ("/v1/runs/{run_id}/ws", True)])
+async def test_a_stream_of_the_others_run_is_as_one_that_never_was(world: World, path: str, socket: bool) -> None:
+    assert (("WS" if socket else "GET"), path) in CALLS
+    headers = await key_for(world.site, "admin", tenant="alpha")
+    said = []
+    for ids in (world.theirs, world.nobodys):
+        async with stream(world.app, path.format(**ids), headers, socket=socket) as heard:
+            assert await heard.begun() == 404
+            problem = json.loads(await heard.until("}"))
+        said.append({**problem, "request_id": "", "detail": problem["detail"].replace(ids["run_id"], "")})
+    assert said[0] == said[1]
+    assert world.site.lookout.watched == 0
