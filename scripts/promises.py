@@ -19,14 +19,15 @@ PAGE = ROOT / "docs" / "explanation" / "promises.md"
 
 FAMILIES = (
     "opening", "adding", "identifying", "deduplicating", "ordering", "claiming", "settling", "retaining",
-    "grouping", "limiting",
+    "grouping", "capping", "choosing", "limiting",
     "exchanging", "requesting", "renewing", "abandoning", "rescuing", "waiting", "cancelling", "retrying",
-    "flows", "policies", "children", "steering", "removing", "noting", "parking", "journaling", "signalling",
-    "pausing", "scheduling", "looking",
+    "flows", "policies", "families", "children", "steering", "removing",
+    "noting", "parking", "journaling", "signalling",
+    "pausing", "scheduling", "ticking", "looking",
     "events", "workers", "moving", "moving_once", "remembering",
 )  # fmt: skip
 """The modules of the kit in the order in which a reader meets the verbs."""
-NOT_FAMILIES = frozenset({"__init__", "carrying", "groups", "kin", "moves"})
+NOT_FAMILIES = frozenset({"__init__", "carrying", "groups", "kin", "moves", "schedules"})
 
 INTRO = """\
 # What a store promises
@@ -36,7 +37,8 @@ store to it: {promises} promises, {refusals} refusals (what a store does not do,
 {races} races (what holds though two act at once). `scripts/promises.py` writes this page from the tests; \
 run `make promises` after a change.
 
-To run the kit on a store of your own, write a `conftest.py` with a `harness` fixture (a class with the methods of \
+To run the kit on a store of your own, install it (`pip install 'bullpen[conformance]'`: a wheel of its own, so that \
+the base install stays small), write a `conftest.py` with a `harness` fixture (a class with the methods of \
 `bullpen.testing.harness.Harness`) and a `store` fixture that returns `await harness.open()`, and one test module \
 for each family:
 

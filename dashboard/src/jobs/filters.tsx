@@ -1,0 +1,127 @@
+// Which jobs are listed: the address holds it, these fields change it.
+import { useEffect, useRef, useState } from "preact/hooks";
+import { FILTER_WORDS, type JobFilter } from "../api/jobs";
+import { moment } from "../format";
+import { overview } from "../live/overview";
+import { place, setQuery } from "../router";
+import { nowMs } from "../state/clock";
+import { me } from "../state/session";
+import { Button } from "../ui/button";
+import { Icon } from "../ui/icon";
+import { ALL_STATES, stateName } from "../ui/state";
+
+const TYPING_MS = 250;
+const KINDS = ["error", "unrecoverable", "timeout", "stalled", "cancelled", "expired", "child-failed"];
+const WITHIN: [ms: string, name: string][] = [
+  ["900000", "Last 15 minutes"],
+  ["3600000", "Last hour"],
+  ["86400000", "Last day"],
+  ["604800000", "Last week"],
+];
+
+export function filterHere(fixed: JobFilter = {}): JobFilter {
+  const found: JobFilter = {};
+  for (const word of FILTER_WORDS) {
+    const value = place.value.query.get(word);
+    if (value) found[word] = value;
+  }
+  return { ...found, ...fixed };
+}
+
+function set(word: string, value: string | null): void {
+  setQuery({ [word]: value, cursor: null, focus: null }, { replace: word === "q" });
+}
+
+interface FiltersProps {
+  /** What the page itself decides, and what is therefore not asked. */
+  fixed?: JobFilter;
+}
+
+export function Filters({ fixed = {} }: FiltersProps) {
+  const filter = filterHere();
+  return (
+    <div class="filters" role="search">
+      <Search value={filter.q ?? ""} />
+      {fixed.queue === undefined && <Pick label="Queue" word="queue" value={filter.queue} options={(overview.value?.queues ?? []).map(({ name }) => [name, name])} />}
+      {fixed.state === undefined && <Pick label="State" word="state" value={filter.state} options={ALL_STATES.map((state) => [state, stateName(state)])} />}
+      {me.value?.tenant === null && <Typed label="Tenant" word="tenant" value={filter.tenant} />}
+      <Typed label="Name" word="name" value={filter.name} />
+      <Typed label="Tag" word="tag" value={filter.tag} />
+      {(fixed.state === "failed" || filter.state === "failed") && <Pick label="Kind" word="error_kind" value={filter.error_kind} options={KINDS.map((kind) => [kind, kind])} />}
+      <Pick label="Added" word="within" value={filter.within} options={WITHIN} any="any time" />
+      <Chip word="fingerprint" value={filter.fingerprint?.slice(0, 12)} />
+      <Chip word="workspace" value={filter.workspace} />
+      <Chip word="since_ms" name="since" value={timeIn(filter.since_ms)} />
+      <Chip word="until_ms" name="until" value={timeIn(filter.until_ms)} />
+    </div>
+  );
+}
+
+function Search({ value }: { value: string }) {
+  const input = useRef<HTMLInputElement>(null);
+  const [text, setText] = useState(value);
+  useEffect(() => setText(value), [value]);
+  useEffect(() => {
+    if (text === value) return;
+    const timer = setTimeout(() => set("q", text || null), TYPING_MS);
+    return () => clearTimeout(timer);
+  }, [text, value]);
+  useEffect(() => {
+    if (place.value.query.get("focus") === "search") input.current?.focus();
+  }, []);
+  return (
+    <div class="search">
+      <Icon name="search" />
+      <input ref={input} type="search" aria-label="Search jobs" placeholder="Search id, name, tag, error…" value={text} onInput={(event) => setText(event.currentTarget.value)} />
+      <kbd aria-hidden="true">/</kbd>
+    </div>
+  );
+}
+
+interface PickProps {
+  label: string;
+  word: string;
+  value: string | undefined;
+  options: (readonly [value: string, name: string])[];
+  any?: string;
+}
+
+function Pick({ label, word, value = "", options, any = "any" }: PickProps) {
+  return (
+    <select aria-label={label} value={value} onChange={(event) => set(word, event.currentTarget.value || null)}>
+      <option value="">{label}: {any}</option>
+      {options.map(([one, name]) => (
+        <option key={one} value={one} selected={one === value}>
+          {name}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+function Typed({ label, word, value = "" }: { label: string; word: string; value: string | undefined }) {
+  return (
+    <input class="filter-typed" aria-label={label} placeholder={label} value={value} onChange={(event) => set(word, event.currentTarget.value || null)} />
+  );
+}
+
+function timeIn(ms: string | undefined): string | undefined {
+  return ms && moment(Number(ms), nowMs.value);
+}
+
+function Chip({ word, name = word, value }: { word: string; name?: string; value: string | undefined }) {
+  if (!value) return null;
+  return (
+    <span class="chip">
+      {name} <code>{value}</code>
+      <Button kind="quiet" isSmall icon="close" label={`Remove the filter ${name}`} onClick={() => set(word, null)} />
+    </span>
+  );
+}
+
+/** A filter in words, for questions. */
+export function described(filter: JobFilter): string {
+  return Object.entries(filter)
+    .map(([word, value]) => (word === "within" ? `added in the ${(WITHIN.find(([ms]) => ms === value)?.[1] ?? `last ${value} ms`).toLowerCase()}` : `${word} ${value}`))
+    .join(", ");
+}

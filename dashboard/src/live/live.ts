@@ -1,0 +1,78 @@
+// What changes on the server while one looks: one stream for the whole page.
+import { computed, effect, signal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import { url } from "../api/client";
+import type { LiveUpdate } from "../api/wire";
+import { me } from "../state/session";
+import { openStream, type StreamState } from "./stream";
+
+const BEHIND_FROM_MS = 3_000;
+const ANYWAY_MS = 5_000;
+
+export const streamState = signal<StreamState>("opening");
+/** How old what the lists say may be, as the server last told. */
+export const behindMs = signal(0);
+export const lastUpdate = signal<{ update: LiveUpdate; number: number } | null>(null);
+
+export const liveSign = computed<{ tone: "good" | "odd" | "bad"; text: string }>(() => {
+  if (streamState.value === "reconnecting") return { tone: "bad", text: "Reconnecting…" };
+  if (streamState.value === "opening") return { tone: "odd", text: "Connecting…" };
+  if (behindMs.value >= BEHIND_FROM_MS) return { tone: "odd", text: `Behind by ${Math.round(behindMs.value / 1000)} s` };
+  return { tone: "good", text: "Live" };
+});
+
+let number = 0;
+
+effect(() => {
+  if (me.value === null) return;
+  const close = openStream(url("/live"), {
+    kinds: ["queues"],
+    onState: (state) => {
+      // What happened while nobody listened is not told again: let every view look anew.
+      if (state === "live" && streamState.peek() === "reconnecting") tell({ queues: {}, jobs_changed: {} });
+      streamState.value = state;
+    },
+    onEvent: (_, data) => tell(data as LiveUpdate),
+  });
+  return close;
+});
+
+function tell(update: LiveUpdate | null): void {
+  if (update) lastUpdate.value = { update, number: ++number };
+}
+
+/** Call `reload` soon after something changed, never more often than each `everyMs`. */
+export function useLiveReload(reload: () => void, options: { queue?: string | undefined; everyMs?: number } = {}): void {
+  const { queue, everyMs = 1_000 } = options;
+  const latest = useRef(reload);
+  latest.current = reload;
+  useEffect(() => {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    let lastAt = Date.now();
+    const stop = lastUpdate.subscribe((told) => {
+      if (told === null || timer !== undefined || !concerns(told.update, queue)) return;
+      timer = setTimeout(() => {
+        timer = undefined;
+        lastAt = Date.now();
+        if (!document.hidden) latest.current();
+      }, Math.max(0, lastAt + everyMs - Date.now()));
+    });
+    // Rates fall and ages grow although nothing happens.
+    const anyway = setInterval(() => {
+      if (!document.hidden && Date.now() - lastAt > ANYWAY_MS) {
+        lastAt = Date.now();
+        latest.current();
+      }
+    }, ANYWAY_MS / 2);
+    return () => {
+      stop();
+      clearTimeout(timer);
+      clearInterval(anyway);
+    };
+  }, [queue, everyMs]);
+}
+
+function concerns(update: LiveUpdate, queue: string | undefined): boolean {
+  const names = new Set([...Object.keys(update.queues ?? {}), ...Object.keys(update.jobs_changed ?? {})]);
+  return queue === undefined || names.size === 0 || names.has(queue);
+}

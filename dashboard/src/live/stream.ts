@@ -1,0 +1,58 @@
+// One server-sent stream that comes back by itself, also after answers that end an EventSource for good.
+
+export type StreamState = "opening" | "live" | "reconnecting";
+
+export interface StreamHandlers {
+  kinds: readonly string[];
+  onEvent: (kind: string, data: unknown) => void;
+  onState?: (state: StreamState) => void;
+}
+
+const FIRST_WAIT_MS = 500;
+const LONGEST_WAIT_MS = 10_000;
+
+/** An address that is made anew for each connection can say from where to go on. */
+export function openStream(address: string | (() => string), handlers: StreamHandlers): () => void {
+  let source: EventSource | null = null;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let waitMs = FIRST_WAIT_MS;
+  let isClosed = false;
+
+  function connect(): void {
+    source = new EventSource(typeof address === "string" ? address : address());
+    source.onopen = () => {
+      waitMs = FIRST_WAIT_MS;
+      handlers.onState?.("live");
+    };
+    source.onerror = () => {
+      handlers.onState?.("reconnecting");
+      if (source?.readyState === EventSource.CLOSED) later();
+    };
+    for (const kind of handlers.kinds) {
+      source.addEventListener(kind, (event) => handlers.onEvent(kind, parsed((event as MessageEvent<string>).data)));
+    }
+  }
+
+  function later(): void {
+    source?.close();
+    clearTimeout(timer);
+    if (!isClosed) timer = setTimeout(connect, waitMs);
+    waitMs = Math.min(waitMs * 2, LONGEST_WAIT_MS);
+  }
+
+  handlers.onState?.("opening");
+  connect();
+  return () => {
+    isClosed = true;
+    clearTimeout(timer);
+    source?.close();
+  };
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}

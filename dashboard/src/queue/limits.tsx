@@ -1,0 +1,52 @@
+import { clearLimits, setLimits } from "../api/queues";
+import type { QueueDetail } from "../api/wire";
+import { duration } from "../format";
+import { nowMs } from "../state/clock";
+import { may } from "../state/session";
+import { attempt, say } from "../state/toasts";
+import { Button } from "../ui/button";
+import { Form } from "../ui/form";
+import { Card } from "../ui/page";
+import { LimitFields, limitsFrom, limitsInWords } from "./limitfields";
+
+export function LimitsCard({ queue, onChange }: { queue: QueueDetail; onChange: () => void }) {
+  const { limits } = queue;
+  const heldMs = (limits.closed_until_ms ?? 0) - nowMs.value;
+  return (
+    <Card
+      title="What all workers share"
+      aside={
+        may("limits:write") &&
+        hasAny(limits) && (
+          <Button isSmall onClick={() => void attempt("Lifting the limits", `${queue.name} has no limits now`, () => clearLimits(queue.name)).then(onChange)}>
+            Lift all limits
+          </Button>
+        )
+      }
+    >
+      <p class="muted">
+        Now: {limitsInWords(limits)}
+        {heldMs > 0 && ` · held for ${duration(heldMs)}`}
+      </p>
+      {may("limits:write") && (
+        <div class="narrow-form">
+          <Form
+            key={JSON.stringify([limits.concurrency, limits.rate_max, limits.rate_ms])}
+            verb="Save"
+            onSend={async (values) => {
+              await setLimits(queue.name, limitsFrom(values));
+              say(`The limits of ${queue.name} are set`);
+              onChange();
+            }}
+          >
+            <LimitFields limits={limits} />
+          </Form>
+        </div>
+      )}
+    </Card>
+  );
+}
+
+function hasAny({ concurrency, rate_max }: QueueDetail["limits"]): boolean {
+  return Boolean(concurrency) || Boolean(rate_max);
+}

@@ -1,0 +1,147 @@
+// What a task did, step after step, as it does it.
+import type { ComponentChildren } from "preact";
+import type { RunState, RunTask, TaskStep } from "../api/runs";
+import { replayPage } from "../addresses";
+import { count, duration, plural } from "../format";
+import { Card } from "../ui/page";
+import { Moment } from "../ui/time";
+import { runStateName, toneOfRun } from "../runs/state";
+import { callsOf, shownSteps, type WholeCall } from "./steps";
+import type { Chapter, ModelCall, Story, ToolUse } from "./story";
+import { ToolCallView } from "./toolcall";
+import { Words } from "./words";
+
+interface StoryViewProps {
+  task: RunTask;
+  story: Story | undefined;
+  steps: TaskStep[];
+  aside: ComponentChildren;
+}
+
+export function StoryView({ task, story, steps, aside }: StoryViewProps) {
+  const calls = callsOf(steps);
+  return (
+    <Card title="Steps" aside={aside}>
+      <ol class="story" aria-live="off">
+        <Entry tone="waiting" title="Asked" atMs={task.created_ms}>
+          <Words text={task.prompt} />
+        </Entry>
+        {task.forked_from !== null && <TakenOver task={task} steps={steps} />}
+        {story?.chapters.map((chapter, at) => <ChapterView key={at} chapter={chapter} calls={calls} isFirst={isFirstStart(story, at)} />)}
+        {(story === undefined || story.chapters.length === 0) && <li class="tone-waiting story-waits"><i class="dot" /><div class="muted">{waitingFor(task.state)}</div></li>}
+      </ol>
+    </Card>
+  );
+}
+
+/** Steps that the run was made with: it did not do them, and its log does not tell of them. */
+function TakenOver({ task, steps }: { task: RunTask; steps: TaskStep[] }) {
+  const taken = shownSteps(steps).filter((step) => step.ended_ms <= task.created_ms);
+  return (
+    <Entry tone="waiting-children" title="Forked from another run" atMs={task.created_ms} isSmall>
+      <p class="timeline-detail">
+        {taken.length === 0 ? "It begins anew" : `It has ${plural(taken.length, "step")} of that one, which were neither done nor paid again`}.{" "}
+        {taken.length > 0 && <a href={replayPage(task.run_id)}>Look at them in the replay</a>}
+      </p>
+    </Entry>
+  );
+}
+
+function waitingFor(state: RunState): string {
+  return state === "queued" || state === "pending" ? "It waits for a worker. If none comes, look whether one runs that serves its queue." : "Nothing is told of it yet.";
+}
+
+function isFirstStart(story: Story, at: number): boolean {
+  return story.chapters.findIndex((chapter) => chapter.kind === "activation") === at;
+}
+
+interface ChapterProps {
+  chapter: Chapter;
+  calls: Map<string, WholeCall>;
+  isFirst: boolean;
+}
+
+function ChapterView({ chapter, calls, isFirst }: ChapterProps) {
+  switch (chapter.kind) {
+    case "model":
+      return <ModelCallView call={chapter} calls={calls} />;
+    case "activation":
+      return <Entry tone="active" title={isFirst ? "A worker began" : "Resumed by another worker"} atMs={chapter.atMs} note={isFirst ? "" : `activation ${chapter.number}; what was done is not done again`} isSmall />;
+    case "retry":
+      return (
+        <Entry tone="delayed" title="Failed, to be tried again" atMs={chapter.atMs} note={`attempt ${chapter.attempt}`} isSmall>
+          {chapter.problem && <p class="timeline-detail is-bad">{chapter.problem.message} <code>{chapter.problem.code}</code></p>}
+        </Entry>
+      );
+    case "question":
+      return (
+        <Entry tone="prioritized" title="Asked a person" atMs={chapter.atMs} isSmall>
+          <p class="timeline-detail">what became of the call of {chapter.question.tool}</p>
+        </Entry>
+      );
+    case "note":
+      return (
+        <Entry tone="delayed" title={chapter.title} atMs={chapter.atMs} isSmall>
+          <p class="timeline-detail">{chapter.message}</p>
+        </Entry>
+      );
+    case "end":
+      return <Entry tone={toneOfRun(chapter.how as RunState)} title={runStateName(chapter.how as RunState)} atMs={chapter.atMs} isSmall />;
+  }
+}
+
+const NOTES: Record<ModelCall["state"], string> = {
+  asked: "the model is asked",
+  streaming: "the model answers",
+  done: "",
+  lost: "its answer was lost with its worker",
+};
+
+function ModelCallView({ call, calls }: { call: ModelCall; calls: Map<string, WholeCall> }) {
+  const isLive = call.state === "streaming" || call.state === "asked";
+  const took = call.endedMs !== null && call.state === "done" ? duration(Math.max(0, call.endedMs - call.atMs)) : "";
+  const note = [call.model, NOTES[call.state], call.tokens ? `${count(call.tokens)} tokens` : "", took].filter(Boolean).join(" · ");
+  return (
+    <Entry tone={isLive ? "active is-live" : call.state === "lost" ? "delayed" : "completed"} title={`Step ${call.step}`} atMs={call.atMs} note={note}>
+      {(call.text || isLive) && <Words text={call.text} isLive={isLive} />}
+      {call.tools.length > 0 && (
+        <div class="tools">
+          {asAsked(call.tools, calls).map((use) => (
+            <ToolCallView key={use.callId} use={use} whole={calls.get(use.callId)} />
+          ))}
+        </div>
+      )}
+    </Entry>
+  );
+}
+
+/** In the order in which the model asked for them: side by side, any may begin first. */
+function asAsked(tools: ToolUse[], calls: Map<string, WholeCall>): ToolUse[] {
+  const order = [...calls.keys()];
+  const place = (use: ToolUse): number => (calls.has(use.callId) ? order.indexOf(use.callId) : order.length);
+  return tools.toSorted((one, other) => place(one) - place(other));
+}
+
+interface EntryProps {
+  tone: string;
+  title: string;
+  atMs: number;
+  note?: string;
+  isSmall?: boolean;
+  children?: ComponentChildren;
+}
+
+function Entry({ tone, title, atMs, note = "", isSmall = false, children }: EntryProps) {
+  return (
+    <li class={`tone-${tone}${isSmall ? " is-small" : ""}`}>
+      <i class="dot" />
+      <div class="story-body">
+        <div class="story-head">
+          <b>{title}</b> {note && <span class="muted">{note}</span>}
+          <Moment ms={atMs} />
+        </div>
+        {children}
+      </div>
+    </li>
+  );
+}

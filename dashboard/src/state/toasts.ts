@@ -1,0 +1,77 @@
+// Short messages about what an action did; some can be taken back.
+import { signal } from "@preact/signals";
+import { asProblem } from "../api/problem";
+
+export interface Toast {
+  id: number;
+  tone: "good" | "bad" | "plain";
+  text: string;
+  detail?: string;
+  undo?: () => void;
+  /** For how long it stays; a bar shows it where something can be undone. */
+  forMs: number;
+}
+
+const SHORT_MS = 4_000;
+const LONG_MS = 9_000;
+const MOST = 4;
+export const UNDO_MS = 6_000;
+
+let last = 0;
+export const toasts = signal<Toast[]>([]);
+
+export function dismiss(id: number): void {
+  toasts.value = toasts.value.filter((toast) => toast.id !== id);
+}
+
+export function say(text: string, more: Partial<Omit<Toast, "id" | "text">> = {}): number {
+  const toast: Toast = { id: ++last, tone: "good", text, forMs: more.undo ? UNDO_MS : SHORT_MS, ...more };
+  toasts.value = [...toasts.value, toast].slice(-MOST);
+  setTimeout(() => dismiss(toast.id), toast.forMs);
+  return toast.id;
+}
+
+export function sayProblem(error: unknown, doing: string): void {
+  const problem = asProblem(error);
+  const detail = [problem.detail || problem.title, problem.code, problem.requestId ? `request ${problem.requestId}` : ""];
+  say(`${doing} did not work`, { tone: "bad", detail: detail.filter(Boolean).join(" · "), forMs: LONG_MS });
+}
+
+/** Do it and say how it went; true if it did. */
+export async function attempt(doing: string, done: string, action: () => Promise<unknown>, undo?: () => void): Promise<boolean> {
+  try {
+    await action();
+  } catch (error) {
+    sayProblem(error, doing);
+    return false;
+  }
+  say(done, undo ? { undo } : {});
+  return true;
+}
+
+const waiting = new Map<number, () => void>();
+
+/** Do it in a few seconds unless someone takes it back; `settled` hears whether it was done. */
+export function doUnlessUndone(text: string, action: () => void, undone: () => void): void {
+  const timer = setTimeout(finish, UNDO_MS);
+  const id = say(text, { tone: "plain", undo: takeBack });
+  waiting.set(id, finish);
+
+  function finish(): void {
+    if (!waiting.delete(id)) return;
+    clearTimeout(timer);
+    action();
+  }
+
+  function takeBack(): void {
+    if (!waiting.delete(id)) return;
+    clearTimeout(timer);
+    dismiss(id);
+    undone();
+  }
+}
+
+// Whoever closes the page has not taken anything back; requests outlive it by `keepalive`.
+addEventListener("pagehide", () => {
+  for (const finish of waiting.values()) finish();
+});

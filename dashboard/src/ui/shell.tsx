@@ -1,0 +1,161 @@
+// Navigation beside every page; on a phone it lies behind a button.
+import type { ComponentChildren } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { queuePage } from "../addresses";
+import { count } from "../format";
+import { liveSign } from "../live/live";
+import { overview } from "../live/overview";
+import { currentPath } from "../router";
+import { logOut, may, me } from "../state/session";
+import { isHelpOpen } from "../state/shortcuts";
+import { attempt } from "../state/toasts";
+import { isDark, toggleTheme } from "../state/theme";
+import { Button } from "./button";
+import { Icon, Mark, type IconName } from "./icon";
+import { countOf, ready } from "./state";
+
+interface Entry {
+  name: string;
+  icon: IconName;
+  address: string;
+  needs: string;
+}
+
+const ENTRIES: Entry[] = [
+  { name: "Overview", icon: "overview", address: "/", needs: "me:read" },
+  { name: "Jobs", icon: "jobs", address: "/jobs", needs: "jobs:read" },
+  { name: "Runs", icon: "runs", address: "/runs", needs: "runs:read" },
+  { name: "Failures", icon: "failures", address: "/failures", needs: "jobs:read" },
+  { name: "Dead letters", icon: "dead", address: "/dead-letters", needs: "jobs:read" },
+  { name: "Schedules", icon: "schedules", address: "/schedules", needs: "schedules:read" },
+  { name: "Workers", icon: "workers", address: "/workers", needs: "workers:read" },
+  { name: "Credits", icon: "credits", address: "/credits", needs: "credits:read" },
+  { name: "Audit", icon: "audit", address: "/audit", needs: "audit:read" },
+  { name: "Settings", icon: "settings", address: "/settings", needs: "me:read" },
+];
+
+export function Shell({ children }: { children: ComponentChildren }) {
+  const [isOpen, setOpen] = useState(false);
+  useEffect(() => setOpen(false), [currentPath.value]);
+  return (
+    <div class={isOpen ? "shell is-open" : "shell"}>
+      <a class="skip" href="#main" onClick={skip}>
+        Skip to the page
+      </a>
+      <header class="topbar">
+        <Brand />
+        <LiveSign />
+        <Button kind="quiet" icon={isOpen ? "close" : "menu"} label={isOpen ? "Close navigation" : "Open navigation"} onClick={() => setOpen(!isOpen)} />
+      </header>
+      <div class="side">
+        <div class="side-top">
+          <Brand />
+          <LiveSign />
+        </div>
+        <nav class="nav" aria-label="Pages">
+          {ENTRIES.filter((entry) => may(entry.needs)).map((entry) => (
+            <NavLink key={entry.address} entry={entry} />
+          ))}
+        </nav>
+        <QueueLinks />
+        <Who />
+      </div>
+      {children}
+    </div>
+  );
+}
+
+function skip(event: MouseEvent): void {
+  event.preventDefault();
+  const main = document.getElementById("main");
+  main?.setAttribute("tabindex", "-1");
+  main?.focus();
+}
+
+function Brand() {
+  return (
+    <a class="brand" href="/">
+      <Mark />
+      Bullpen
+    </a>
+  );
+}
+
+function LiveSign() {
+  const { tone, text } = liveSign.value;
+  return (
+    <span class={`live tone-${tone}`} role="status">
+      <i class="dot" />
+      {text}
+    </span>
+  );
+}
+
+function NavLink({ entry }: { entry: Entry }) {
+  const path = currentPath.value;
+  const isHere = entry.address === "/" ? path === "/" : path.startsWith(entry.address);
+  const failed = entry.address === "/dead-letters" ? failedInAll() : 0;
+  return (
+    <a href={entry.address} aria-current={isHere ? "page" : undefined}>
+      <Icon name={entry.icon} />
+      <span class="nav-name">{entry.name}</span>
+      {failed > 0 && <span class="nav-count is-bad">{count(failed)}</span>}
+    </a>
+  );
+}
+
+function failedInAll(): number {
+  return (overview.value?.queues ?? []).reduce((sum, queue) => sum + countOf(queue.counts, "failed"), 0);
+}
+
+function QueueLinks() {
+  const queues = overview.value?.queues ?? [];
+  if (queues.length === 0) return null;
+  return (
+    <nav class="nav" aria-label="Queues">
+      <h2>Queues</h2>
+      {queues.map((queue) => {
+        const address = queuePage(queue.name);
+        const path = currentPath.value;
+        const isHere = path === address || path.startsWith(`${address}/`);
+        const busy = ready(queue.counts) + countOf(queue.counts, "active");
+        return (
+          <a key={queue.name} href={address} aria-current={isHere ? "page" : undefined}>
+            <Icon name={queue.paused ? "pause" : "queue"} />
+            <span class="nav-name cut">{queue.name}</span>
+            <span class="nav-count" title="Waiting and active">
+              {count(busy)}
+            </span>
+          </a>
+        );
+      })}
+    </nav>
+  );
+}
+
+function Who() {
+  const who = me.value;
+  return (
+    <div class="side-foot">
+      <div class="side-who">
+        <span class="cut">{who?.name}</span>
+        <small class="cut">{who?.tenant ? `${who.role} of ${who.tenant}` : who?.role}</small>
+      </div>
+      <Button
+        kind="quiet"
+        isSmall
+        icon="keyboard"
+        label="Keyboard shortcuts"
+        onClick={() => {
+          isHelpOpen.value = true;
+        }}
+      />
+      <Button kind="quiet" isSmall icon={isDark() ? "sun" : "moon"} label="Switch between light and dark" onClick={toggleTheme} />
+      {who?.kind === "session" && (
+        <Button kind="quiet" isSmall onClick={() => void attempt("Logging out", "Logged out", logOut)}>
+          Log out
+        </Button>
+      )}
+    </div>
+  );
+}

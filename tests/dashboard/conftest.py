@@ -1,0 +1,82 @@
+"""One browser for all tests, a fresh stage for each module, and pages that tolerate no error."""
+
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Error, Page, async_playwright, expect
+
+import hatch_build
+from tests.dashboard.stage import ROOT, Stage, find_browser
+
+_FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+_PATIENCE_MS = 60_000
+
+expect.set_options(timeout=_PATIENCE_MS)
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def browser() -> AsyncIterator[Browser]:
+    program = find_browser()
+    if program is None:
+        if "CI" in os.environ:
+            pytest.fail("no Chromium; scripts/servers.py installs it")
+        pytest.skip("no Chromium")
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=program, args=_FLAGS)
+        yield browser
+        await browser.close()
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def stage(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stage]:
+    hatch_build.build(ROOT)
+    async with Stage(tmp_path_factory.mktemp("stage")) as stage:
+        await stage.start_worker()
+        yield stage
+
+
+Opener = Callable[..., Awaitable[Page]]
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def open_page(browser: Browser, stage: Stage) -> AsyncIterator[Opener]:
+    """Opens an address in a fresh browser profile; any error of the page itself fails the test."""
+    contexts: list[BrowserContext] = []
+    faults: list[str] = []
+
+    async def open_page(path: str = "/", *, width: int = 1280, may_fail: bool = False, **options: object) -> Page:
+        context = await browser.new_context(
+            base_url=stage.url,
+            viewport={"width": width, "height": 900},
+            **options,  # type: ignore[arg-type]  # the options of a context, passed on as they are
+        )
+        contexts.append(context)
+        page = await context.new_page()
+        page.set_default_timeout(_PATIENCE_MS)
+        page.on("pageerror", lambda error: faults.append(_words(error)))
+        if not may_fail:
+            page.on("console", lambda message: faults.extend(_complaint(message)))
+        await page.goto(path)
+        return page
+
+    yield open_page
+    for context in contexts:
+        await context.close()
+    assert faults == []
+
+
+def _words(error: Error) -> str:
+    return f"{error.name}: {error.message}"
+
+
+def _complaint(message: ConsoleMessage) -> list[str]:
+    """What the browser reports as an error: a script that broke, a file that is missing, a policy that was violated."""
+    return [message.text] if message.type == "error" else []

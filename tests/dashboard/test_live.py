@@ -1,0 +1,57 @@
+"""What happens while one looks is shown without a reload, and a lost connection comes back."""
+
+import re
+
+import pytest
+from playwright.async_api import expect
+
+from tests.dashboard.conftest import Opener
+from tests.dashboard.shop import QUEUE
+from tests.dashboard.stage import Stage
+
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.xdist_group("dashboard")]
+
+
+async def test_a_running_job_is_followed_to_its_end(open_page: Opener, stage: Stage) -> None:
+    gate = stage.gate("followed")
+    job = await stage.shop.gated.add(gate=str(gate))
+    page = await open_page(f"/queues/{QUEUE}/jobs/{job.id}")
+    await expect(page.get_by_role("heading", level=1)).to_contain_text("Active")
+    await expect(page.get_by_role("progressbar")).to_have_attribute("value", "40")
+    await expect(page.get_by_role("log")).to_contain_text("waiting at the gate")
+    gate.touch()
+    await expect(page.get_by_role("heading", level=1)).to_contain_text("Completed")
+    await expect(page.get_by_role("log")).to_contain_text("through the gate")
+    await expect(page.get_by_role("region", name="Result")).to_contain_text("through")
+
+
+async def test_counts_move_while_jobs_come_and_go(open_page: Opener, stage: Stage) -> None:
+    page = await open_page("/")
+    row = page.get_by_role("row", name=re.compile(rf"^{QUEUE}\b"))
+    active = row.locator("td").nth(3)
+    await expect(active).to_have_text("0")
+    gate = stage.gate("counted")
+    await stage.shop.gated.add(gate=str(gate))
+    await expect(active).to_have_text("1")
+    gate.touch()
+    await expect(active).to_have_text("0")
+
+
+async def test_a_list_takes_in_new_jobs(open_page: Opener, stage: Stage) -> None:
+    page = await open_page("/jobs?name=quick")
+    await expect(page.get_by_role("heading", name="No job fits")).to_be_visible()
+    await stage.shop.quick.add(n=1)
+    await expect(page.locator("td .job-name")).to_have_count(1)
+
+
+async def test_a_lost_server_is_told_and_found_again(open_page: Opener, stage: Stage) -> None:
+    page = await open_page("/", may_fail=True)
+    sign = page.locator(".side .live")
+    await expect(sign).to_have_text("Live")
+    port = await stage.stop_server()
+    await expect(sign).to_have_text("Reconnecting…")
+    await stage.start_server(port)
+    await expect(sign).to_have_text("Live")
+    await stage.shop.quick.add(n=2)
+    await page.get_by_role("link", name="Jobs", exact=True).click()
+    await expect(page.get_by_role("link", name=re.compile("^quick"))).to_have_count(2)

@@ -1,0 +1,40 @@
+"""Lists of any length: one page is in the document, and the address says which."""
+
+import re
+
+import pytest
+from playwright.async_api import expect
+
+from tests.dashboard.conftest import Opener
+from tests.dashboard.stage import Stage
+
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.xdist_group("dashboard")]
+
+_PAGE = 50
+
+
+async def test_a_long_list_is_read_page_by_page_and_back(open_page: Opener, stage: Stage) -> None:
+    queue = stage.shop.pen.queue("long")  # nobody works on it: its jobs stay as they are
+    await queue.add_bulk([queue.prepare("item", {"n": n}) for n in range(2 * _PAGE + 20)])
+    page = await open_page("/jobs?queue=long")
+    names = page.locator("td .job-name")
+    older, newer = page.get_by_role("button", name="Older"), page.get_by_role("button", name="Newer")
+    await expect(names).to_have_count(_PAGE)
+    first = await names.first.inner_text()
+    await expect(newer).to_be_disabled()
+    await older.click()
+    await expect(page).to_have_url(re.compile("cursor="))
+    await expect(names.first).not_to_have_text(first)
+    await older.click()
+    await expect(names).to_have_count(20)
+    await expect(older).to_be_disabled()
+    address = page.url
+    await newer.click()
+    await expect(names).to_have_count(_PAGE)
+    await page.go_back()
+    await expect(page).to_have_url(address)
+    await expect(names).to_have_count(20)
+    await page.reload()
+    await expect(names).to_have_count(20)
+    await page.get_by_role("button", name="Newest").click()
+    await expect(names.first).to_have_text(first)

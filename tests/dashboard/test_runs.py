@@ -1,0 +1,198 @@
+"""Runs of agents in the browser: asked for, watched to their end, answered, cancelled."""
+
+import re
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import FilePayload, Locator, Page, expect
+
+from bullpen.agents.words import Submitted
+from bullpen.records.runs.words import ProgressKind
+from tests.dashboard.agentstage import AgentStage, agent_stage
+from tests.dashboard.conftest import Opener
+
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.xdist_group("dashboard")]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def stage(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[AgentStage]:
+    async with agent_stage(tmp_path_factory.mktemp("stage")) as stage:
+        yield stage
+
+
+def _heading(page: Page) -> Locator:
+    return page.get_by_role("heading", level=1)
+
+
+def _steps(page: Page) -> Locator:
+    return page.get_by_role("region", name="Steps")
+
+
+async def test_a_run_is_asked_for_and_watched_to_its_end(open_page: Opener, stage: AgentStage) -> None:
+    """Its words appear as the model says them, and all of it is there at the end, without a reload."""
+    page = await open_page("/runs")
+    await page.get_by_role("button", name="New run").click()
+    dialog = page.get_by_role("dialog", name="New run")
+    await dialog.get_by_label("Prompt").fill("Talk to me")
+    await dialog.get_by_label("Most credits").fill("50")
+    await dialog.get_by_role("button", name="Start").click()
+    await expect(_heading(page)).to_contain_text("Running")
+    await expect(_steps(page)).to_contain_text("I begin")
+    await expect(_steps(page)).to_contain_text("the model answers")
+    await expect(_steps(page)).not_to_contain_text("come to an end")
+    stage.gate("words").touch()
+    await expect(page.get_by_role("region", name="Answer")).to_contain_text("I begin … and I come to an end.")
+    await expect(_heading(page)).to_contain_text("Completed")
+    await expect(_steps(page)).not_to_contain_text("the model answers")
+    await expect(page.locator(".figures")).to_contain_text("0.2 of 50")
+    await expect(page.locator(".figures")).to_contain_text("1,200")
+
+
+async def test_a_run_is_given_files(open_page: Opener, stage: AgentStage) -> None:
+    page = await open_page("/runs")
+    await page.get_by_role("button", name="New run").click()
+    dialog = page.get_by_role("dialog", name="New run")
+    await dialog.get_by_label("Prompt").fill("Say what is in them")
+    chosen: list[FilePayload] = [
+        {"name": "sales ü.csv", "mimeType": "text/csv", "buffer": b"may,7\n"},
+        {"name": "notes", "mimeType": "", "buffer": b"hello"},
+    ]
+    await dialog.get_by_label("Files").set_input_files(chosen)
+    await dialog.get_by_role("button", name="Start").click()
+    inputs = page.get_by_role("region", name="Inputs")
+    await expect(inputs.get_by_role("link")).to_have_count(2)
+    await expect(inputs).to_contain_text("text/csv")
+    for name, held in (("sales ü.csv", "may,7\n"), ("notes", "hello")):
+        address = await inputs.get_by_role("link", name=name).get_attribute("href")
+        assert await (await page.request.get(f"{stage.url}{address}")).text() == held
+
+
+async def test_a_prompt_is_needed_and_the_refusal_names_it(open_page: Opener) -> None:
+    page = await open_page("/runs", may_fail=True)
+    await expect(page.get_by_role("button", name="New run")).to_be_visible()
+    await page.keyboard.press("n")
+    dialog = page.get_by_role("dialog", name="New run")
+    await dialog.get_by_role("button", name="Start").click()
+    await expect(dialog.get_by_role("alert")).to_contain_text("prompt")
+
+
+async def test_calls_of_tools_show_what_they_were_given_and_what_came_of_them(
+    open_page: Opener, stage: AgentStage
+) -> None:
+    run = await stage.done("Weather in two cities")
+    page = await open_page(f"/runs/{run.run_id}")
+    good, bad = (page.locator(".tool").nth(at) for at in (0, 1))
+    await expect(good).to_contain_text("Bern")
+    await expect(good.get_by_text("12 degrees and rain in Bern")).not_to_be_visible()
+    await good.locator("summary").click()
+    await expect(good.get_by_text("12 degrees and rain in Bern")).to_be_visible()
+    # What went wrong is open at once.
+    await expect(bad).to_contain_text("failed")
+    await expect(bad.get_by_text("there is no such city")).to_be_visible()
+
+
+async def test_a_page_whose_server_was_away_goes_on_without_gap(open_page: Opener, stage: AgentStage) -> None:
+    """The run ends meanwhile; nothing of it is missing then, and nothing is there twice."""
+    run = await stage.submit("Wait reconnect for it")
+    page = await open_page(f"/runs/{run.run_id}", may_fail=True)
+    await expect(_steps(page).locator(".tool")).to_contain_text("running")
+    port = await stage.stop_server()
+    await expect(_steps(page)).to_contain_text("Reconnecting")
+    stage.gate("reconnect").touch()
+    await stage.agents.result(run.run_id, timeout=60)
+    await stage.start_server(port)
+    await expect(_heading(page)).to_contain_text("Completed")
+    await expect(_steps(page).locator(".story-head b")).to_have_text(
+        ["Asked", "A worker began", "Step 1", "Step 2", "Completed"]
+    )
+    await expect(_steps(page).locator(".tool")).to_have_count(1)
+
+
+async def test_a_run_is_cancelled_after_a_question(open_page: Opener, stage: AgentStage) -> None:
+    run = await stage.submit("Wait for-ever and a day")
+    page = await open_page(f"/runs/{run.run_id}")
+    await expect(_steps(page).locator(".tool")).to_contain_text("running")
+    await page.get_by_role("button", name="Cancel run").click()
+    await page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
+    await expect(_heading(page)).to_contain_text("Running")
+    await page.get_by_role("button", name="Cancel run").click()
+    await page.get_by_role("dialog").get_by_role("button", name="Stop it").click()
+    await expect(_heading(page)).to_contain_text("Cancelled")
+    await expect(page.get_by_role("region", name="Why it has no answer")).to_contain_text("E012")
+    await expect(page.get_by_role("button", name="Cancel run")).to_have_count(0)
+
+
+async def _asking(stage: AgentStage) -> Submitted:
+    """A run whose worker went away in the midst of a call that must not be made twice."""
+    run = await stage.submit("Charge the card")
+
+    async def is_under_way() -> bool:
+        told = await (await stage.agents.records()).runs.events(run.run_id)
+        return any(event.kind is ProgressKind.TOOL_STARTED for event in told)
+
+    await stage.until(is_under_way)
+    await stage.hurry_worker()
+    return run
+
+
+async def test_a_question_is_answered_with_what_happened(open_page: Opener, stage: AgentStage) -> None:
+    run = await _asking(stage)
+    page = await open_page(f"/runs/{run.run_id}")
+    await stage.start_worker()
+    await expect(_steps(page)).to_contain_text("Resumed by another worker")
+    await expect(_steps(page)).to_contain_text("lost with its worker")
+    question = page.get_by_role("region", name="Did the call of charge take place?")
+    await expect(question).to_contain_text("1250")
+    await question.get_by_role("textbox", name="Result").fill("the bank has it already")
+    await question.get_by_role("button", name="Answer").click()
+    await expect(page.get_by_role("region", name="Answer")).to_contain_text("Done: the bank has it already")
+    await expect(question).to_have_count(0)
+
+
+async def test_a_question_is_answered_by_making_the_call_again(open_page: Opener, stage: AgentStage) -> None:
+    run = await _asking(stage)
+    stage.gate("bank").touch()
+    await stage.start_worker()
+    page = await open_page(f"/runs/{run.run_id}")
+    question = page.get_by_role("region", name="Did the call of charge take place?")
+    await question.get_by_label("make it again").check()
+    await expect(question.get_by_role("textbox", name="Result")).to_have_count(0)
+    await question.get_by_role("button", name="Answer").click()
+    await expect(page.get_by_role("region", name="Answer")).to_contain_text("Done: charged 1250 cents")
+    await expect(_steps(page).locator(".tool")).to_contain_text("2 tries")
+
+
+async def test_a_run_whose_tool_no_worker_has_says_what_it_waits_for(open_page: Opener, stage: AgentStage) -> None:
+    page = await open_page("/runs")
+    sent = await (await page.request.post("/v1/tasks", data={"prompt": "Say it", "tools": ["fly"]})).json()
+    await page.goto(f"/runs/{sent['run_id']}")
+    await expect(_steps(page)).to_contain_text("waits for a worker that has the tool 'fly'")
+    await expect(_heading(page)).to_contain_text("Queued")
+    await stage.agents.cancel(sent["run_id"])
+    await expect(_heading(page)).to_contain_text("Cancelled")
+
+
+async def test_the_list_shows_what_was_asked_and_its_cost_and_filters_by_state(
+    open_page: Opener, stage: AgentStage
+) -> None:
+    await stage.done("Say that it is listed")
+    page = await open_page("/runs")
+    row = page.get_by_role("row").filter(has_text="Say that it is listed")
+    await expect(row).to_contain_text("Completed")
+    await expect(row).to_contain_text("ann")
+    await expect(row).to_contain_text("0.2")
+    later = await stage.submit("Say that it came later")
+    await stage.agents.result(later.run_id, timeout=60)
+    await expect(page.get_by_role("row").filter(has_text="Say that it came later")).to_contain_text("Completed")
+    await page.get_by_role("button", name="Out of time").click()
+    await expect(page).to_have_url(re.compile("state=timeout"))
+    await expect(page.get_by_role("heading", name="No run is in this state")).to_be_visible()
+    await page.get_by_role("button", name="All").click()
+    await row.get_by_role("link").click()
+    await expect(page.get_by_role("region", name="Answer")).to_contain_text("Done: Say that it is listed")
+
+
+async def test_a_run_that_is_not_there_says_so(open_page: Opener) -> None:
+    page = await open_page("/runs/run_none", may_fail=True)
+    await expect(page.get_by_role("alert")).to_contain_text("It may have been removed")
