@@ -50,6 +50,10 @@ def test_all_errors_are_exported() -> None:
         assert getattr(bullpen, name) is error
 
 
+def test_the_errors_list_themselves() -> None:
+    assert errors.__all__ == sorted(_all_errors())
+
+
 def test_every_error_has_a_code_of_its_own() -> None:
     """Programs match on codes, so none may mean two things; and each says its own, not its parent's."""
     codes = [vars(error).get("code") for error in _all_errors().values()]
@@ -58,7 +62,7 @@ def test_every_error_has_a_code_of_its_own() -> None:
 
 
 def test_no_error_is_defined_elsewhere() -> None:
-    """`errors.py` is the one place to look."""
+    """`bullpen.errors` is the one place to look."""
     waiting: list[type[BullpenError]] = [BullpenError]
     found: set[str] = set()
     while waiting:

@@ -1,32 +1,20 @@
 """The application: its job types, its store, and what is wired from them."""
 
-import asyncio
 import dataclasses
+import importlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, ParamSpec, Self, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Self, Unpack, overload
 
 from bullpen.deadletters.letters import DeadLetters
-from bullpen.errors import BadHandler, BadName, StoreUnavailable
+from bullpen.errors import BadOption, StoreUnavailable
 from bullpen.flows.producer import FlowProducer
 from bullpen.flows.shapes import with_children
-from bullpen.job.limits import Rate
-from bullpen.job.names import check_queue_name
-from bullpen.job.options import JobOptions, OptionFields, with_options
-from bullpen.job.record import Failure, FailureKind, JobRecord
 from bullpen.job.schedule import ScheduleRecord
 from bullpen.job.spec import NewJob
-from bullpen.jobtypes.declaring import Declaration, check_neighbours, limits_of
-from bullpen.jobtypes.hooks import Alert, AlertHook, Hooks, Middleware, Severity, raise_alert
-from bullpen.jobtypes.jobtype import (
-    AsyncFunction,
-    AsyncJobType,
-    JobType,
-    JobTypeOptions,
-    SkipIf,
-    SyncFunction,
-    SyncJobType,
-)
+from bullpen.jobtypes.declaring import JobTypes, limits_of
+from bullpen.jobtypes.hooks import Middleware
+from bullpen.jobtypes.jobtype import JobType
 from bullpen.observing import Observer, Observers
 from bullpen.queue.buffer import Buffer
 from bullpen.queue.events import QueueEvents
@@ -37,20 +25,15 @@ from bullpen.scheduling.options import ScheduleFields
 from bullpen.settings import store_from
 from bullpen.stores.base import Store
 from bullpen.sync import Sync
-from bullpen.worker.handlers import Handler
 from bullpen.worker.options import VerifyTenant, WorkerOptions
 from bullpen.worker.worker import Worker
 
-P = ParamSpec("P")
-R = TypeVar("R")
-
-NO_HOOKS = Hooks()
-NORMAL_PRIORITY = 5
-USUAL = JobOptions(priority=NORMAL_PRIORITY)
-"""Job types always have a priority, so that none of their jobs runs before all others by accident."""
+if TYPE_CHECKING:
+    from bullpen.agents.agents import Agents
+    from bullpen.agents.tools.tool import Tool, ToolOptions
 
 
-class Bullpen:
+class Bullpen(JobTypes):
     """Job types and where their jobs are kept.
 
         pen = Bullpen()                       # BULLPEN_STORE, or a file in ./.bullpen/
@@ -74,13 +57,9 @@ class Bullpen:
         verify_tenant: VerifyTenant | None = None,
         telemetry: Sequence[Observer] = (),
     ) -> None:
+        super().__init__(middleware)
         self.store: Store = store_from(store) if store is None or isinstance(store, str) else store
         self._buffer = Buffer(self.store, buffer) if buffer else None
-        self.middleware = list(middleware)
-        self.alert_hooks: list[AlertHook] = []
-        self._alerting: set[asyncio.Task[None]] = set()
-        self.types: dict[tuple[str, str], JobType[..., Any]] = {}
-        """By queue and job name."""
         self.codec = codec
         self.verify_tenant = verify_tenant
         """Asked by its workers before a handler runs; may also be set later, before they start."""
@@ -88,6 +67,7 @@ class Bullpen:
         """Who looks on at its queues and workers; may also be added to later, before these work."""
         self._max_payload_bytes = max_payload_bytes
         self._queues: dict[str, Queue] = {}
+        self._agents: Agents | None = None
         self.sync: Sync[Bullpen] = Sync(self._twin)
         """The same for code that is not async: Django, Flask, scripts."""
 
@@ -114,90 +94,12 @@ class Bullpen:
     async def close(self) -> None:
         """Let go of the store; what waits in the buffer is sent first, or BufferLost says how many were not."""
         try:
+            if self._agents is not None:
+                await self._agents.close()
             if self._buffer is not None:
                 await self._buffer.close()
         finally:
             await self.store.close()
-
-    # ── declaring ────────────────────────────────────────────────────────────────────────
-
-    @overload
-    def job(self, function: AsyncFunction[P, R], /) -> AsyncJobType[P, R]: ...  # type: ignore[overload-overlap]  # the first that fits is meant
-
-    @overload
-    def job(self, function: SyncFunction[P, R], /) -> SyncJobType[P, R]: ...
-
-    @overload
-    def job(
-        self,
-        *,
-        queue: str = "default",
-        name: str | None = None,
-        critical: bool = False,
-        in_process: bool = False,
-        skip_if: SkipIf | None = None,
-        hooks: Hooks = NO_HOOKS,
-        middleware: Sequence[Middleware] = (),
-        concurrency: int | None = None,
-        rate: Rate | None = None,
-        **usual: Unpack[OptionFields],
-    ) -> Declaration: ...
-
-    def job(  # type: ignore[misc]  # the options are checked by name in `with_options`
-        self,
-        function: Callable[..., Any] | None = None,
-        /,
-        *,
-        queue: str = "default",
-        name: str | None = None,
-        critical: bool = False,
-        in_process: bool = False,
-        skip_if: SkipIf | None = None,
-        hooks: Hooks = NO_HOOKS,
-        middleware: Sequence[Middleware] = (),
-        concurrency: int | None = None,
-        rate: Rate | None = None,
-        **usual: Any,
-    ) -> Any:
-        """Make a job type of a typed function whose first parameter is its Context."""
-        declared = JobTypeOptions(
-            queue=queue,
-            name=name,
-            critical=critical,
-            in_process=in_process,
-            skip_if=skip_if,
-            hooks=hooks,
-            middleware=middleware,
-            concurrency=concurrency,
-            rate=rate,
-        )
-        declaration = Declaration(self, declared, with_options(USUAL, usual))
-        return declaration if function is None else declaration(function)
-
-    def on_alert(self, hook: AlertHook) -> AlertHook:
-        """Call this for each final failure: a warning, or a high alert for critical types. Also a decorator."""
-        self.alert_hooks.append(hook)
-        return hook
-
-    def alert_of(self, job: JobRecord) -> None:
-        """Raise the alert for a job that failed for good with no handler at work; none for one that was cancelled."""
-        failure = job.failure or Failure("failed")
-        if failure.kind == FailureKind.CANCELLED:
-            return
-        job_type = self.types.get((job.queue, job.name))
-        severity = Severity.HIGH if job_type is not None and job_type.declared.critical else Severity.WARNING
-        alert = Alert(severity, job.ref, job.name, job.tenant, failure)
-        # Owned by this application until done.
-        alerting = asyncio.get_running_loop().create_task(raise_alert(self.alert_hooks, alert))
-        self._alerting.add(alerting)
-        alerting.add_done_callback(self._alerting.discard)
-
-    def declare(self, job_type: JobType[..., Any]) -> None:
-        key = (job_type.queue, job_type.name)
-        if key in self.types:
-            raise BadName(f"queue {key[0]!r} already has a job type named {key[1]!r}")
-        check_neighbours([job_type, *(one for one in self.types.values() if one.queue == job_type.queue)])
-        self.types[key] = job_type
 
     # ── using ────────────────────────────────────────────────────────────────────────────
 
@@ -243,6 +145,34 @@ class Bullpen:
             self.sync.close()
             self.store, self._buffer, self._queues, self.sync = before
 
+    @property
+    def agents(self) -> "Agents":
+        """Runs of agents on these queues, with what the environment says; `Agents(pen, …)` says more."""
+        if self._agents is None:
+            try:
+                # They stand on this room, and are installed apart.
+                importlib.import_module("bullpen.agents.agents").Agents(self)
+            except ModuleNotFoundError as missing:
+                raise BadOption("agents: are installed apart: pip install 'bullpen[agents]'") from missing
+            assert self._agents is not None
+        return self._agents
+
+    def employ(self, agents: "Agents") -> None:
+        """For the agents themselves: these are this application's."""
+        if self._agents is not None:
+            raise BadOption("agents: this application has some; give them all their options at once")
+        self._agents = agents
+
+    @overload
+    def tool(self, function: Callable[..., Any], /) -> "Tool": ...
+
+    @overload
+    def tool(self, **options: "Unpack[ToolOptions]") -> Callable[[Callable[..., Any]], "Tool"]: ...
+
+    def tool(self, function: Callable[..., Any] | None = None, /, **options: Any) -> Any:  # type: ignore[misc]  # as `job`
+        """Make a tool of a typed function for this application's agents: `@pen.tool(policy=Policy.READ_ONLY)`."""
+        return self.agents.tool(**options) if function is None else self.agents.tool(function)
+
     async def flow(self, parent: NewJob, children: Sequence[NewJob] = ()) -> Job[Any]:
         """Add a job that runs after these children, all in one step: `pen.flow(report.prepare(…), [fetch.prepare(…)])`.
 
@@ -278,18 +208,6 @@ class Bullpen:
             observers=options.observers or self.telemetry,
             queue_limits=limits_of(self.types.values()) | dict(options.queue_limits),
         )
-
-    def handlers(self, queues: Sequence[str] = ()) -> dict[str, dict[str, Handler]]:
-        """What a worker runs, by queue and job name; BadHandler for a queue without a job type."""
-        wanted = [check_queue_name(queue) for queue in queues] or sorted({queue for queue, _ in self.types})
-        handlers: dict[str, dict[str, Handler]] = {queue: {} for queue in wanted}
-        for (queue, name), job_type in self.types.items():
-            if queue in handlers:
-                handlers[queue][name] = job_type.handler()
-        for queue, found in handlers.items():
-            if not found:
-                raise BadHandler(f"no job type is declared for queue {queue!r}")
-        return handlers
 
     def _twin(self) -> "Bullpen":
         """The same application on a store of its own, for another event loop."""

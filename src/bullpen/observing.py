@@ -5,7 +5,7 @@ Each room holds an `Observers`; while that is empty, looking on costs one test o
 
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import Protocol
 
@@ -15,7 +15,8 @@ from bullpen.job.entries import EntryKind
 from bullpen.job.record import CrashKind, JobRecord, JobRef
 from bullpen.job.spec import NewJob
 from bullpen.job.verdicts import Verdict
-from bullpen.stores.base import Added, Rescued, Store, WorkerInfo
+from bullpen.stores.base import Added, Rescued, WorkerInfo
+from bullpen.stores.workplace import Workplace
 
 logger = logging.getLogger("bullpen.observing")
 
@@ -45,10 +46,66 @@ class StepAtWork(msgspec.Struct, frozen=True):
     attempt: int
 
 
+class RequestAtWork(msgspec.Struct):
+    """A request to the server's API, from its head to its answer."""
+
+    method: str
+    headers: Mapping[str, str]
+    """By their names in lower case. Credentials are among them: nothing for a log."""
+    route: str | None = None
+    """The pattern of its path, once it is known which route takes it."""
+    status: int | None = None
+
+
+class ModelCall(msgspec.Struct, frozen=True):
+    """One call of a model that is over; one that is made again is another."""
+
+    provider: str
+    model: str
+    """By its name in the table of models."""
+    outcome: str
+    """`answered`, `abandoned` by whoever asked, or the code of the error."""
+    seconds: float
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+class ToolUse(msgspec.Struct, frozen=True):
+    """A call of a tool by an agent that is over."""
+
+    tool: str
+    """Empty where there is none of the name that the model said."""
+    outcome: str
+    """`completed`, `failed`, `cancelled` in the midst of it, or `refused` before it was made."""
+    seconds: float = 0.0
+
+
+class TaskEnd(msgspec.Struct, frozen=True):
+    """A task of an agent came to its end, on record."""
+
+    kind: str
+    state: str
+    is_run: bool
+    """Whether its run is over with it: it is not a part that another task made."""
+    micro_credits: int
+    """What it cost, those that it made included."""
+
+
+class PoolSeen(msgspec.Struct, frozen=True):
+    """How many sandboxes a pool has."""
+
+    warm: int
+    in_use: int
+    most: int
+    """0 for one that is closed."""
+    pool: str = ""
+    """Which of those in this process."""
+
+
 class Serving(Protocol):
     """What an observer sees of a worker that runs; each is safe from any thread."""
 
-    store: Store
+    store: Workplace
 
     def info(self) -> WorkerInfo: ...
 
@@ -71,6 +128,10 @@ class Observer:
         """Around each call of a durable step, inside the attempt."""
         return contextlib.nullcontext()
 
+    def requesting(self, request: RequestAtWork) -> AbstractContextManager[None]:  # noqa: ARG002
+        """Around each request to the server's API."""
+        return contextlib.nullcontext()
+
     def serving(self, worker: Serving) -> AbstractAsyncContextManager[None]:  # noqa: ARG002
         """Around the life of a worker; what this raises at its start ends the worker."""
         return contextlib.nullcontext()
@@ -90,6 +151,21 @@ class Observer:
     def process_died(self, kind: CrashKind, rescued: Rescued) -> None:
         """A worker process ended unasked; told in its supervisor's process."""
 
+    def model_called(self, call: ModelCall) -> None:
+        """An agent's model answered, or did not."""
+
+    def tool_used(self, use: ToolUse) -> None:
+        """An agent's tool was called; what is on record already is not called again."""
+
+    def task_ended(self, end: TaskEnd) -> None:
+        """Told where it was ended: by the worker that did it, or by whoever cancelled or rescued it."""
+
+    def sandbox_asked(self, waited_s: float, *, is_lent: bool) -> None:
+        """Somebody waited for a sandbox, and got one or not in time."""
+
+    def pool_changed(self, seen: PoolSeen) -> None:
+        """A pool of sandboxes lent some, closed some or made some."""
+
 
 class Observers(list[Observer]):
     """Several observers as one; the first is the outermost."""
@@ -102,6 +178,9 @@ class Observers(list[Observer]):
 
     def stepping(self, step: StepAtWork) -> AbstractContextManager[None]:
         return self._around(lambda observer: observer.stepping(step))
+
+    def requesting(self, request: RequestAtWork) -> AbstractContextManager[None]:
+        return self._around(lambda observer: observer.requesting(request))
 
     @contextlib.asynccontextmanager
     async def serving(self, worker: Serving) -> AsyncIterator[None]:
@@ -124,6 +203,21 @@ class Observers(list[Observer]):
 
     def process_died(self, kind: CrashKind, rescued: Rescued) -> None:
         self._tell(lambda observer: observer.process_died(kind, rescued))
+
+    def model_called(self, call: ModelCall) -> None:
+        self._tell(lambda observer: observer.model_called(call))
+
+    def tool_used(self, use: ToolUse) -> None:
+        self._tell(lambda observer: observer.tool_used(use))
+
+    def task_ended(self, end: TaskEnd) -> None:
+        self._tell(lambda observer: observer.task_ended(end))
+
+    def sandbox_asked(self, waited_s: float, *, is_lent: bool) -> None:
+        self._tell(lambda observer: observer.sandbox_asked(waited_s, is_lent=is_lent))
+
+    def pool_changed(self, seen: PoolSeen) -> None:
+        self._tell(lambda observer: observer.pool_changed(seen))
 
     def _tell(self, tell: Callable[[Observer], None]) -> None:
         for observer in self:

@@ -12,7 +12,7 @@ from tests.app.models import Address, Order, Point, User
 
 
 async def _run(job: Any) -> Any:
-    return await job.result(timeout=20)
+    return await job.result(timeout=60)
 
 
 async def test_every_kind_of_argument_arrives_as_its_type(pen: Bullpen, start_worker: StartWorker) -> None:

@@ -60,7 +60,7 @@ async def test_hooks_are_called_as_the_job_goes_on(pen: Bullpen, start_worker: S
         raise Unrecoverable("never")
 
     start_worker()
-    await (await flaky.add()).result(timeout=20)
+    await (await flaky.add()).result(timeout=60)
     assert told == [
         ("start", 1),
         ("progress", 50),
@@ -71,7 +71,7 @@ async def test_hooks_are_called_as_the_job_goes_on(pen: Bullpen, start_worker: S
     ]
     told.clear()
     with pytest.raises(JobFailed):
-        await (await hopeless.add()).result(timeout=20)
+        await (await hopeless.add()).result(timeout=60)
     assert told == [("start", 1), ("failed", "never"), ("final", "never")]
 
 
@@ -94,9 +94,9 @@ async def test_what_a_hook_raises_changes_nothing(
         raise RuntimeError("the handler's own")
 
     start_worker()
-    assert await (await fine.add()).result(timeout=20) == "fine"
+    assert await (await fine.add()).result(timeout=60) == "fine"
     with pytest.raises(JobFailed, match="the handler's own"):
-        await (await bad.add()).result(timeout=20)
+        await (await bad.add()).result(timeout=60)
     assert "a hook failed; its job is not affected" in caplog.text
 
 
@@ -125,9 +125,9 @@ async def test_middleware_stands_around_the_call_in_the_order_given(pen: Bullpen
         return "thread"
 
     start_worker()
-    assert await (await work.add()).result(timeout=20) == "done c b a"
+    assert await (await work.add()).result(timeout=60) == "done c b a"
     assert told == ["start", "a in", "b in", "c in", "work", "c out", "b out", "a out"]
-    assert await (await in_a_thread.add()).result(timeout=20) == "thread b a"
+    assert await (await in_a_thread.add()).result(timeout=60) == "thread b a"
 
 
 async def test_middleware_may_refuse_replace_and_postpone(pen: Bullpen, start_worker: StartWorker) -> None:
@@ -150,12 +150,12 @@ async def test_middleware_may_refuse_replace_and_postpone(pen: Bullpen, start_wo
         return "done"
 
     start_worker()
-    assert await (await work.options(tenant="cached").add()).result(timeout=20) == "from the cache"
+    assert await (await work.options(tenant="cached").add()).result(timeout=60) == "from the cache"
     with pytest.raises(JobFailed, match="this tenant is blocked"):
-        await (await work.options(tenant="blocked").add()).result(timeout=20)
+        await (await work.options(tenant="blocked").add()).result(timeout=60)
     assert not ran
     later = await work.options(tenant="later").add()
-    assert await later.result(timeout=20) == "done"
+    assert await later.result(timeout=60) == "done"
     assert (await later.record()).attempts_made == 1
 
 
@@ -178,10 +178,10 @@ async def test_a_final_failure_is_an_alert(
     async def fine(ctx: Context) -> None: ...
 
     start_worker()
-    await (await fine.add()).result(timeout=20)
+    await (await fine.add()).result(timeout=60)
     for job_type in (usual, vital):
         with pytest.raises(JobFailed):
-            await (await job_type.options(tenant="acme").add()).result(timeout=20)
+            await (await job_type.options(tenant="acme").add()).result(timeout=60)
     told = [(alert.severity, alert.name, alert.tenant, alert.failure.message) for alert in alerts]
     assert told == [
         (Severity.WARNING, "usual", "acme", "broken"),
@@ -211,11 +211,11 @@ async def test_a_job_whose_subject_is_done_is_not_run(pen: Bullpen, start_worker
         return "sent"
 
     start_worker()
-    assert await (await welcome.add(1)).result(timeout=20) == "sent"
+    assert await (await welcome.add(1)).result(timeout=60) == "sent"
     again = await welcome.add(1, lang="fr")
-    assert await again.result(timeout=20) is None
+    assert await again.result(timeout=60) is None
     assert await again.logs() == ("already done: not run again",)
-    assert await (await welcome.add(2)).result(timeout=20) == "sent"
+    assert await (await welcome.add(2)).result(timeout=60) == "sent"
     assert ran == [1, 2]
 
 
@@ -235,7 +235,7 @@ async def test_a_question_that_fails_is_a_failed_attempt(pen: Bullpen, start_wor
 
     start_worker()
     job = await work.add(7)
-    assert await job.result(timeout=20) == "ran"
+    assert await job.result(timeout=60) == "ran"
     assert asked == [7, 7]
     record = await job.record()
     assert record.failure is None or record.failure.kind == FailureKind.ERROR
@@ -252,7 +252,7 @@ async def test_hooks_see_the_failure_as_it_is_stored(pen: Bullpen, start_worker:
     start_worker()
     job = await bad.add()
     with pytest.raises(JobFailed):
-        await job.result(timeout=20)
+        await job.result(timeout=60)
     stored = (await job.record()).failure
     assert stored is not None
     assert [(one.message, one.type, one.kind) for one in seen] == [(stored.message, stored.type, stored.kind)]
@@ -280,7 +280,7 @@ async def test_a_job_that_fails_with_no_handler_at_work_is_an_alert_too(
     await pen.store.claim({"default": 1}, worker="dead", lease_ms=1, request="claim")
     sealed = await Bullpen(pen.store, codec=_Seal()).queue("default").add("vital", priority=5)
     start_worker(options=WorkerOptions(lease=0.2, max_stalled=0))
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         await enough.wait()
     told = {alert.ref: (alert.severity, alert.failure.kind, alert.tenant) for alert in alerts}
     assert told[lost.ref] == (Severity.HIGH, FailureKind.STALLED, "acme")
@@ -308,7 +308,7 @@ async def test_a_job_that_expires_at_its_claim_is_an_alert(pen: Bullpen, start_w
     past = datetime.now(UTC) - timedelta(seconds=1)
     job = await report.options(start_by=past).add()
     start_worker()
-    alert = await asyncio.wait_for(alerts.get(), 30)
+    alert = await asyncio.wait_for(alerts.get(), 60)
     assert (alert.ref, alert.severity, alert.failure.kind) == (job.ref, Severity.HIGH, FailureKind.EXPIRED)
 
 
@@ -318,7 +318,7 @@ async def test_a_job_whose_process_dies_too_often_is_an_alert(pen: Bullpen) -> N
     worker = Worker(pen.store, handlers, WorkerOptions(max_stalled=0), on_failed_unrun=alerts.put_nowait)
     working = asyncio.create_task(worker.run())
     job = await pen.queue("work").add("die")
-    failed = await asyncio.wait_for(alerts.get(), 30)
+    failed = await asyncio.wait_for(alerts.get(), 60)
     assert failed.ref == job.ref
     worker.stop()
     await working

@@ -37,7 +37,7 @@ async def test_a_batch_is_as_large_as_it_may_be(pen: Bullpen, start_worker: Star
 
     jobs = await _add(embed, range(12))
     start_worker(options=MANY)
-    assert [await job.result(timeout=20) for job in jobs] == [n * 10 for n in range(12)]
+    assert [await job.result(timeout=60) for job in jobs] == [n * 10 for n in range(12)]
     assert sizes == [5, 5, 2]
 
 
@@ -50,7 +50,7 @@ async def test_a_lone_job_does_not_wait_for_ever(pen: Bullpen, start_worker: Sta
 
     start_worker(options=MANY)
     job = await pen.queue("embed").add("embed", {"number": 1})
-    assert await job.result(timeout=20) != threading.main_thread().name
+    assert await job.result(timeout=60) != threading.main_thread().name
 
 
 async def test_one_of_a_batch_may_fail_alone(pen: Bullpen, start_worker: StartWorker) -> None:
@@ -66,10 +66,10 @@ async def test_one_of_a_batch_may_fail_alone(pen: Bullpen, start_worker: StartWo
 
     jobs = await _add(embed, [1, 2, 3])
     start_worker(options=MANY)
-    assert await jobs[0].result(timeout=20) == 1
-    assert await jobs[2].result(timeout=20) == 3
+    assert await jobs[0].result(timeout=60) == 1
+    assert await jobs[2].result(timeout=60) == 3
     with pytest.raises(JobFailed, match="bad number"):
-        await jobs[1].result(timeout=20)
+        await jobs[1].result(timeout=60)
     assert [(await job.record()).attempts_made for job in jobs] == [1, 2, 1]
     assert seen == [[1, 2, 3], [2]]
 
@@ -85,7 +85,7 @@ async def test_an_error_of_the_batch_is_each_jobs_error(pen: Bullpen, start_work
     start_worker(options=MANY)
     for job in jobs:
         with pytest.raises(JobFailed, match="the model is away"):
-            await job.result(timeout=20)
+            await job.result(timeout=60)
         assert (await job.record()).attempts_made == 2
 
 
@@ -101,7 +101,7 @@ async def test_a_wrong_number_of_results_fails_all_at_once(pen: Bullpen, start_w
     start_worker(options=MANY)
     for job in jobs:
         with pytest.raises(JobFailed, match="a batch of 3 wants a list of as many results"):
-            await job.result(timeout=20)
+            await job.result(timeout=60)
         failure = (await job.record()).failure
         assert failure is not None
         assert failure.kind == FailureKind.UNRECOVERABLE
@@ -123,7 +123,7 @@ async def test_a_batch_that_ends_the_program_or_is_cancelled_fails_its_jobs(
     start_worker(options=MANY)
     for job in jobs:
         with pytest.raises(JobFailed):
-            await job.result(timeout=20)
+            await job.result(timeout=60)
 
 
 async def test_a_job_that_is_cancelled_before_its_batch_begins_leaves_it(
@@ -148,10 +148,10 @@ async def test_a_job_that_is_cancelled_before_its_batch_begins_leaves_it(
     await running.wait()
     await first.cancel("changed my mind")
     with pytest.raises(JobFailed, match="changed my mind"):
-        await first.result(timeout=20)
+        await first.result(timeout=60)
     jobs = await _add(embed, [2, 3])
     for job in jobs:
-        await job.result(timeout=20)
+        await job.result(timeout=60)
     assert seen == [[2, 3]]
     assert (await first.record()).state == State.FAILED
 
@@ -181,7 +181,7 @@ async def test_each_worker_gathers_its_own(pen: Bullpen) -> None:
         asyncio.run(work())
 
     await asyncio.to_thread(work_elsewhere)
-    assert await job.result(timeout=20) == 1
+    assert await job.result(timeout=60) == 1
 
 
 async def test_what_a_batch_cannot_be(pen: Bullpen) -> None:

@@ -21,6 +21,7 @@ from bullpen import (
 )
 from bullpen.job.spec import JobSpec
 from bullpen.stores.base import AddOutcome
+from bullpen.worker.desk import FixedDesk
 from tests.app.conftest import StartWorker
 from tests.app.models import User, end_it, far, older, where_am_i
 from tests.support.places import Place
@@ -41,7 +42,7 @@ class _Words:
 
 
 def _context() -> Context:
-    return Context(JobRecord(JobRef("mail", "1"), "welcome", b"{}", State.ACTIVE, JobSpec()), {}, _Words())
+    return Context(JobRecord(JobRef("mail", "1"), "welcome", b"{}", State.ACTIVE, JobSpec()), {}, FixedDesk(_Words()))
 
 
 async def test_a_job_type_can_be_called_like_the_function_that_it_is(pen: Bullpen) -> None:
@@ -121,8 +122,8 @@ async def test_what_follows_is_added_with_the_completion(pen: Bullpen, start_wor
         ctx.then(second.options(id="the-second").prepare(number))
 
     start_worker()
-    await (await first.add(1)).result(timeout=20)
-    assert await second.job("the-second").result(timeout=20) == 2
+    await (await first.add(1)).result(timeout=60)
+    assert await second.job("the-second").result(timeout=60) == 2
 
 
 async def test_a_plain_function_runs_in_a_thread(pen: Bullpen, start_worker: StartWorker) -> None:
@@ -131,7 +132,7 @@ async def test_a_plain_function_runs_in_a_thread(pen: Bullpen, start_worker: Sta
         return threading.current_thread().name
 
     start_worker()
-    assert await (await where.add()).result(timeout=20) != threading.main_thread().name
+    assert await (await where.add()).result(timeout=60) != threading.main_thread().name
 
 
 async def test_a_type_for_a_process_runs_in_one(pen: Bullpen) -> None:
@@ -155,18 +156,18 @@ async def _work(worker: Worker, check: object) -> None:
 async def _check_far(worker: Worker) -> None:
     ada = User(name="Ada", age=36)
     job = await where_am_i.add(ada)
-    result = await job.result(timeout=30)
+    result = await job.result(timeout=60)
     assert result["name"] == "AdaAda"
     assert result["pid"] != os.getpid()
     assert await job.logs() == ("hello Ada",)
-    assert await (await older.add(ada)).result(timeout=30) == User(name="Ada", age=37)
+    assert await (await older.add(ada)).result(timeout=60) == User(name="Ada", age=37)
     wrong = await far.queue("far").add("older", {"user": {"name": "Ada", "age": -1}}, attempts=5)
     with pytest.raises(JobFailed, match="age"):
-        await wrong.result(timeout=30)
+        await wrong.result(timeout=60)
     assert (await wrong.record()).attempts_made == 1
     dead = await end_it.add()
     with pytest.raises(JobFailed):
-        await dead.result(timeout=30)
+        await dead.result(timeout=60)
 
 
 async def test_a_type_for_a_process_must_be_found_by_name(pen: Bullpen) -> None:
@@ -208,7 +209,7 @@ async def test_a_worker_for_some_queues_leaves_the_others_alone(pen: Bullpen, st
 
     waiting = await bill.add()
     start_worker("mail")
-    assert await (await welcome.add()).result(timeout=20) == "sent"
+    assert await (await welcome.add()).result(timeout=60) == "sent"
     assert (await waiting.record()).state == State.PRIORITIZED
     with pytest.raises(BadHandler, match="no job type is declared for queue 'nothing'"):
         pen.worker(["nothing"])
@@ -252,7 +253,7 @@ async def test_a_codec_of_the_application_is_also_its_workers(place: Place) -> N
 
     async with pen:
         job = await echo.add("secret")
-        await _work(pen.worker(), job.result(timeout=20))
+        await _work(pen.worker(), job.result(timeout=60))
         record = await job.record()
         assert b"secret" not in record.data
         assert record.result is not None

@@ -25,7 +25,7 @@ async def test_a_type_s_concurrency_holds_on_all_workers(pen: Bullpen, start_wor
     for _ in range(2):
         start_worker(options=WorkerOptions(concurrency=10))
     jobs = [await search.add(n) for n in range(20)]
-    assert [await job.result(timeout=20) for job in jobs] == list(range(20))
+    assert [await job.result(timeout=60) for job in jobs] == list(range(20))
     assert most <= 2
     standing = await pen.queue("search").limits()
     assert standing.limits == QueueLimits(concurrency=2, rate_max=1_000, rate_ms=60_000)
@@ -44,7 +44,7 @@ async def test_what_an_operator_set_stands(
     with caplog.at_level(logging.WARNING, logger="bullpen.worker"):
         start_worker()
         job = await search.add()
-        assert await job.result(timeout=20) == "done"
+        assert await job.result(timeout=60) == "done"
     assert (await pen.queue("search").limits()).limits == QueueLimits(concurrency=7)
     assert "queue search keeps its limits" in caplog.text
 

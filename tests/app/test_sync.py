@@ -79,14 +79,14 @@ def test_a_job_is_added_and_awaited(shop: Shop) -> None:
     with shop.working():
         job = shop.pen.sync.add(shop.double, number=21)
         assert job.outcome == AddOutcome.ADDED
-        assert job.result(timeout=20) == 42
-        assert shop.pen.sync.add(shop.point, 3).result(timeout=20) == Point(3)
-        assert shop.pen.sync.job(shop.double, job.id).result(timeout=20) == 42
+        assert job.result(timeout=60) == 42
+        assert shop.pen.sync.add(shop.point, 3).result(timeout=60) == Point(3)
+        assert shop.pen.sync.job(shop.double, job.id).result(timeout=60) == 42
         assert job.record().state == State.COMPLETED
         with pytest.raises(JobFailed, match="broken"):
-            shop.pen.sync.add(shop.bad).result(timeout=20)
-        inner = shop.pen.sync.add(shop.add_another).result(timeout=20)
-        assert shop.pen.sync.job(shop.double, inner).result(timeout=20) == 8
+            shop.pen.sync.add(shop.bad).result(timeout=60)
+        inner = shop.pen.sync.add(shop.add_another).result(timeout=60)
+        assert shop.pen.sync.job(shop.double, inner).result(timeout=60) == 8
 
 
 def test_options_errors_and_waits_are_those_of_the_async_api(shop: Shop) -> None:

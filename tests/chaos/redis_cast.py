@@ -218,13 +218,26 @@ async def settle_up(cast: Cast, find_server: Callable[[], RedisServer], prefix: 
     store = RedisStore(cast.part.url)
     await store.open()
     try:
-        await until(lambda: unfinished(Queue(store, QUEUE)), lambda left: left == 0, limit_s=PATIENCE_S)
+        await until(lambda: _is_over(Queue(store, QUEUE), find_server), bool, limit_s=PATIENCE_S)
         await cast.leave("worker")
         account = await draw_up(cast, store)
     finally:
         await store.close()
     await check_layout(find_server(), prefix)
     return account
+
+
+async def _is_over(queue: Queue, find_server: Callable[[], RedisServer]) -> bool:
+    """All is done, and every replica knows: a busy machine may have its master replaced at any moment."""
+    if await unfinished(queue) != 0 or not await asyncio.to_thread(_is_everywhere, find_server()):
+        return False
+    return await unfinished(queue) == 0
+
+
+def _is_everywhere(server: RedisServer) -> bool:
+    with server.client() as client:
+        replicas = int(client.info("replication")["connected_slaves"])
+        return int(client.wait(replicas, 1_000)) >= replicas
 
 
 async def check_layout(server: RedisServer, prefix: str) -> None:

@@ -2,15 +2,13 @@
 
 import asyncio
 import contextlib
-import random
-import signal
-import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 
-from bullpen import Bullpen, ChildState, QueueMissing, State, Store
+from bullpen import Bullpen, ChildState, QueueMissing, State
+from tests.chaos.crew import Crew
 from tests.chaos.flow_actors import FAN_OUT, QUEUES, ROOTS, TARGETS, application, prepared
 from tests.support.redis_server import running_redis
 from tests.support.sqlite_harness import check_file
@@ -40,52 +38,26 @@ async def pen(address: str) -> AsyncIterator[Bullpen]:
         yield pen
 
 
-class Crew:
-    """Worker processes; whoever is killed is replaced at once."""
-
-    def __init__(self, store: Store, address: str) -> None:
-        self._store = store
-        self._address = address
-        self._living: list[asyncio.subprocess.Process] = []
-        self.kills = 0
-
-    async def enter(self) -> None:
-        command = (sys.executable, "-m", "tests.chaos.flow_actors", self._address)
-        self._living.append(await asyncio.create_subprocess_exec(*command))
-
-    async def kill_now_and_then(self) -> None:
-        while True:
-            await asyncio.sleep(_KILL_EVERY_S)  # the beat of the kills
-            # On a machine that takes longer to start a process than we to kill one, nothing would ever be done.
-            await until(self._most_work, bool, limit_s=_LIMIT_S)
-            victim = self._living.pop(random.randrange(len(self._living)))
-            victim.kill()
-            assert await victim.wait() == -signal.SIGKILL
-            self.kills += 1
-            await self.enter()
-
-    async def _most_work(self) -> bool:
-        at_work = {info.pid for info in await self._store.workers()}
-        return len({process.pid for process in self._living} - at_work) <= 1
-
-    async def leave(self) -> None:
-        for process in self._living:
-            process.kill()
-            await process.wait()
-
-
 @contextlib.asynccontextmanager
 async def under_kills(pen: Bullpen, address: str) -> AsyncIterator[Crew]:
-    crew = Crew(pen.store, address)
+    crew = Crew(pen.store, "tests.chaos.flow_actors", address)
     for _ in range(3):
         await crew.enter()
-    killing = asyncio.create_task(crew.kill_now_and_then())
+    killing = asyncio.create_task(_kill_now_and_then(crew))
     try:
         yield crew
     finally:
         killing.cancel()
         await asyncio.gather(killing, return_exceptions=True)
         await crew.leave()
+
+
+async def _kill_now_and_then(crew: Crew) -> None:
+    while True:
+        await asyncio.sleep(_KILL_EVERY_S)  # the beat of the kills
+        # On a machine that takes longer to start a process than we to kill one, nothing would ever be done.
+        await until(crew.missing, lambda missing: missing <= 1, limit_s=_LIMIT_S)
+        await crew.kill_one()
 
 
 async def test_a_thousand_children_in_ten_queues(pen: Bullpen, address: str) -> None:

@@ -59,16 +59,17 @@ async def test_a_cap_is_never_exceeded(address: str, tmp_path: Path) -> None:
         path = folder / "seen"
         return [line.split() for line in path.read_text().splitlines()] if path.exists() else []
 
-    async def ran() -> int:
-        return len(seen())
+    async def busy() -> Counter[int]:
+        """Which process ran how many jobs of the group, once there are some, and many of all."""
+        ran = seen()
+        return Counter(int(pid) for group, _, pid in ran if group == "capped" and len(ran) > 60)
 
     async def unfinished() -> int:
         return (await queue.counts()).unfinished
 
     async with _workers(address, folder) as processes:
-        await until(ran, lambda count: count > 60, limit_s=_PATIENCE_S)
-        busy = Counter(int(pid) for group, _, pid in seen()[-20:] if group == "capped")
-        victim = next(one for one in processes if one.pid == busy.most_common(1)[0][0])
+        ((most, _),) = (await until(busy, bool, limit_s=_PATIENCE_S)).most_common(1)
+        victim = next(one for one in processes if one.pid == most)
         victim.kill()
         await until(unfinished, lambda left: left == 0, limit_s=_PATIENCE_S)
     counts = await queue.counts()

@@ -36,6 +36,9 @@ class Cast:
         )
         self._living.append((role, process))
 
+    async def has_acknowledged(self) -> bool:
+        return self.acknowledged.exists()
+
     async def kill_one(self) -> None:
         role, process = self._living.pop(random.randrange(len(self._living)))
         process.kill()
@@ -83,6 +86,7 @@ async def chaos(folder: Path, seconds: float) -> str:
     for role in ("producer", "producer", "worker", "worker", "worker", "worker"):
         await cast.enter(role)
 
+    await until(cast.has_acknowledged, bool, limit_s=60)  # on a busy machine nobody would live that long
     loop = asyncio.get_running_loop()
     end = loop.time() + seconds
     while loop.time() < end:

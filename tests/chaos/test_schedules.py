@@ -8,9 +8,6 @@ Twelve seconds here, two minutes by `make soak`.
 import asyncio
 import collections
 import itertools
-import random
-import signal
-import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -18,8 +15,8 @@ import pytest
 
 from bullpen import FROM_START, EventKind, Queue, Store
 from bullpen.job.schedule import tick_of
-from bullpen.stores.base import WorkerState
 from bullpen.upkeep.advancer import LOOK_S
+from tests.chaos.crew import Crew
 from tests.chaos.ticking import QUEUE, open_store
 from tests.support.redis_harness import fresh_prefix
 from tests.support.redis_server import RedisServer, redis_server
@@ -32,38 +29,6 @@ RECOVERY_S = 5
 _WORKERS = 4
 _KILL_EVERY_S = 1.0
 _TICK_MS = 1_000
-_AT_WORK = (WorkerState.READY, WorkerState.PROCESSING)
-
-
-class Fleet:
-    """Workers as processes; whoever is killed is replaced at once."""
-
-    def __init__(self, store: Store, address: str, prefix: str) -> None:
-        self._store = store
-        self._command = (sys.executable, "-m", "tests.chaos.ticking", address, prefix)
-        self._living: list[asyncio.subprocess.Process] = []
-        self.kills = 0
-
-    async def start_one(self) -> None:
-        self._living.append(await asyncio.create_subprocess_exec(*self._command))
-
-    async def kill_one(self) -> None:
-        process = self._living.pop(random.randrange(len(self._living)))
-        process.kill()
-        assert await process.wait() == -signal.SIGKILL
-        self.kills += 1
-        await self.start_one()
-
-    async def all_work(self) -> bool:
-        """Whether those that were started last are at work by now."""
-        at_work = {info.pid for info in await self._store.workers() if info.state in _AT_WORK}
-        return {process.pid for process in self._living} <= at_work
-
-    async def end(self) -> None:
-        for process in self._living:
-            process.terminate()
-        for process in self._living:
-            await process.wait()
 
 
 @pytest.fixture(params=["sqlite", "redis"])
@@ -81,9 +46,9 @@ async def chaos(place: tuple[str, str], seconds: float) -> int:
     store = open_store(*place)
     await store.open()
     queue = Queue(store, QUEUE)
-    fleet = Fleet(store, *place)
+    crew = Crew(store, "tests.chaos.ticking", *place)
     for _ in range(_WORKERS):
-        await fleet.start_one()
+        await crew.enter()
     await queue.schedules.upsert("each-second", "tick", every=1)
     await until(queue.counts, lambda counts: counts.completed > 0, limit_s=60)
 
@@ -92,13 +57,13 @@ async def chaos(place: tuple[str, str], seconds: float) -> int:
     while loop.time() < end:
         await asyncio.sleep(_KILL_EVERY_S)  # the beat of the kills
         # On a machine that takes longer to start a process than we to kill one, nobody would be left to recover.
-        await until(fleet.all_work, bool, limit_s=60)
-        await fleet.kill_one()
+        await until(crew.missing, lambda missing: missing == 0, limit_s=60)
+        await crew.kill_one()
     after_the_last_kill = (await queue.counts()).completed
     await until(queue.counts, lambda counts: counts.completed > after_the_last_kill + 1, limit_s=120)
     record = await queue.schedules.pause("each-second")
     await until(queue.counts, lambda counts: counts.unfinished == 0, limit_s=120)
-    await fleet.end()
+    await crew.leave()
 
     added = await _added(store)
     twice = {job_id: times for job_id, times in added.items() if times != 1}
@@ -108,7 +73,7 @@ async def chaos(place: tuple[str, str], seconds: float) -> int:
     assert {(at_ms - times[0]) % _TICK_MS for at_ms in times} == {0}, "out of step"
     longest = max(later - sooner for sooner, later in itertools.pairwise(times))
     await store.close()
-    print(f"{fleet.kills} kills, {len(times)} ticks, longest gap {longest} ms, {record.skipped} skipped")
+    print(f"{crew.kills} kills, {len(times)} ticks, longest gap {longest} ms, {record.skipped} skipped")
     return longest
 
 

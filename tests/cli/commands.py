@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tests.cli import forking
+
 LIMIT_S = 60
 COLUMNS = 80
 _ROWS = 40
@@ -68,16 +70,8 @@ class Folder:
 
     def bullpen(self, *arguments: object, given: str = "", **variables: str) -> Answer:
         """Run to the end, with pipes."""
-        done = subprocess.run(
-            words(*arguments),
-            cwd=self.path,
-            env=environment(BULLPEN_STORE=self.address, **variables),
-            input=given,
-            capture_output=True,
-            text=True,
-            timeout=LIMIT_S,
-            check=False,
-        )
+        variables = environment(BULLPEN_STORE=self.address, **variables)
+        done = forking.run([str(each) for each in arguments], self.path, variables, given)
         assert "Traceback" not in done.stderr, done.stderr
         return Answer(done.returncode, done.stdout, done.stderr)
 

@@ -40,8 +40,8 @@ def test_all_is_well(folder: Folder, place: FilePlace, server: RedisServer) -> N
     assert answer.code == 0
     found = _found(answer)
     assert {level for level, _ in found.values()} == {"ok"}
-    wanted = {"python", "server", "role", "eviction", "memory", "persistence", "clock", "store", "workers", "queues"}
-    assert found.keys() == wanted
+    of_server = {"server", "role", "eviction", "memory", "persistence", "clock"}
+    assert found.keys() == {"python", "sandbox", "store", "workers", "queues", *of_server}
     assert not place.path.exists()
 
 

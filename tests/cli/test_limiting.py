@@ -1,6 +1,7 @@
 """The verbs for limits and groups."""
 
 from tests.cli.commands import Folder
+from tests.support.places import only_on_sqlite
 
 
 def test_limits_are_set_shown_and_lifted(folder: Folder) -> None:
@@ -14,6 +15,7 @@ def test_limits_are_set_shown_and_lifted(folder: Folder) -> None:
     assert folder.bullpen("limits", "mail", "--none").out == "mail has no limits\n"
 
 
+@only_on_sqlite  # no store is asked
 def test_limits_refuse_what_is_no_rate(folder: Folder) -> None:
     folder.bullpen("enqueue", "mail", "x")
     for rate in ("fast", "0/60", "5/0"):

@@ -27,6 +27,7 @@ async def _beat(store: Store) -> None:
     await store.beat(worker, ttl_ms=60_000)
 
 
+@only_on_sqlite  # tables are those of the command line
 @pytest.mark.parametrize("words", _TABLES, ids=" ".join)
 async def test_a_table_fits_the_terminal(shop: Folder, store: Store, words: tuple[str, ...]) -> None:
     """At most 80 columns, each column at one place, and nothing in the data steers the terminal."""

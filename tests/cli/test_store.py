@@ -5,7 +5,7 @@ import signal
 
 from bullpen import Queue, SqliteStore, Store
 from tests.cli.commands import LIMIT_S, Folder
-from tests.support.places import Place
+from tests.support.places import Place, only_on_sqlite
 
 _ALL = {"mail": 5, "reports": 1}
 
@@ -68,6 +68,7 @@ async def test_a_target_with_jobs_is_refused(shop: Folder, place: Place) -> None
     assert not any(one["paused"] for one in shop.bullpen("queues", "--json").json)
 
 
+@only_on_sqlite  # hardly any of them reaches a store
 def test_wrong_words_are_told(shop: Folder, place: Place) -> None:
     for words, code, error in (
         (("store",), 2, "usage"),

@@ -55,7 +55,7 @@ def _heard(process: "subprocess.Popen[str]", text: str) -> str:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_worker_runs_jobs_until_told_to_stop(app: Folder, number: signal.Signals) -> None:
     with app.started("worker", "shop:pen", "--concurrency", 3) as worker:
-        assert "{'images': 3, 'mail': 3}" in _heard(worker, "serves")
+        assert "images (3 at once), mail (3 at once)" in _heard(worker, "serves")
         answer = app.bullpen("enqueue", "mail", "who", "--wait", "--within", 30, "--json")
         assert answer.json["result"] == {"pid": worker.pid}
         failed = app.bullpen("enqueue", "mail", "broken", "--wait", "--within", 30)
@@ -68,7 +68,7 @@ def test_a_worker_runs_jobs_until_told_to_stop(app: Folder, number: signal.Signa
 @only_on_sqlite  # no job is run
 def test_only_the_queues_asked_for(app: Folder) -> None:
     with app.started("worker", "shop:pen", "--queue", "images") as worker:
-        assert "{'images': 5}" in _heard(worker, "serves")
+        assert "serves images (5 at once)\n" in _heard(worker, "serves")
         worker.terminate()
         assert worker.wait(30) == 0
 
@@ -76,7 +76,7 @@ def test_only_the_queues_asked_for(app: Folder) -> None:
 @only_on_sqlite  # no job is run
 def test_shared_slots_and_weights(app: Folder) -> None:
     with app.started("worker", "shop:pen", "--shared", 4, "--weight", "mail=3", "--weight", "images=1") as worker:
-        assert "{'images': 4, 'mail': 4}" in _heard(worker, "serves")
+        assert "images (4 at once), mail (4 at once)" in _heard(worker, "serves")
         worker.terminate()
         assert worker.wait(30) == 0
 
@@ -85,7 +85,7 @@ def test_several_processes(app: Folder) -> None:
     with app.started("worker", "shop:pen", "--processes", 2, "--queue", "mail") as worker:
         told = _heard(worker, "serves")
         told += _heard(worker, "serves")
-        assert len(set(re.findall(r"worker (\S+) serves {'mail': 5}", told))) == 2
+        assert len(set(re.findall(r"worker (\S+) serves mail \(5 at once\)", told))) == 2
         pid = app.bullpen("enqueue", "mail", "who", "--wait", "--within", 30, "--json").json["result"]["pid"]
         assert pid != worker.pid
         worker.terminate()

@@ -29,7 +29,7 @@ def _documented() -> dict[str, tuple[set[str], set[str]]]:
 
 
 def _set_fields(event: Event) -> set[str]:
-    return {field for field in event.__struct_fields__ if getattr(event, field) is not None}
+    return {field.name for field in msgspec.structs.fields(Event) if getattr(event, field.name) != field.default}
 
 
 class Scene:

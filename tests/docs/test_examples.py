@@ -25,7 +25,7 @@ _PAGES = [
     *sorted((ROOT / "docs" / "tutorial").glob("*.md")),
     *sorted((ROOT / "docs" / "how-to").glob("*.md")),
 ]
-_EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+_EXAMPLES = [*sorted((ROOT / "examples").glob("*.py")), *sorted((ROOT / "examples" / "agents").glob("*.py"))]
 _FILE_MARK = re.compile(r"(?:#|//) file: (\S+)\n")
 _ON_REDIS = "export BULLPEN_STORE=redis://"
 _NODE = re.compile(r"^node (\S+)( &)?$", re.MULTILINE)

@@ -37,11 +37,20 @@ from bullpen import (
     WorkerOptions,
     errors,
 )
+from bullpen.agents.llm.endpoint import Endpoint
+from bullpen.agents.llm.health import HealthRules, Standing
+from bullpen.agents.llm.retrying import RetryRules
+from bullpen.agents.llm.words import StopReason
+from bullpen.agents.sandbox import Ending, Limits, PoolOptions, SandboxSpec
+from bullpen.agents.tools.mcp import McpServer
+from bullpen.agents.tools.office import CalDavSettings, SmtpSettings
 from bullpen.job.record import JobRecord, JobRef
 from bullpen.job.spec import JobSpec
 from bullpen.jobtypes.jobtype import JobTypeOptions
+from bullpen.server import JwtSettings, ServerSettings
 from bullpen.stores.base import AddOutcome, Cancellation, ChildState, WorkerState
 from bullpen.telemetry import HealthOptions
+from bullpen.worker.desk import FixedDesk
 from bullpen.worker.reporting import StoreReporter
 from bullpen.worker.supervised import Ended
 from tests.docs.pages import REFERENCE, ROOT, rows, section
@@ -94,6 +103,17 @@ def _defaults(kind: type) -> dict[str, object]:
         SqliteStore,
         Supervisor,
         HealthOptions,
+        ServerSettings,
+        JwtSettings,
+        Endpoint,
+        RetryRules,
+        HealthRules,
+        Limits,
+        SandboxSpec,
+        PoolOptions,
+        SmtpSettings,
+        CalDavSettings,
+        McpServer,
     ],
     ids=lambda k: k.__name__,
 )
@@ -132,6 +152,9 @@ def test_every_event_has_its_line() -> None:
         Ended,
         Overlap,
         Severity,
+        StopReason,
+        Standing,
+        Ending,
     ],
     ids=lambda k: k.__name__,
 )
@@ -153,6 +176,6 @@ async def test_every_word_of_the_context_has_its_line(tmp_path: Path) -> None:
     """A handler's author finds all that a context offers."""
     ref = JobRef("mail", "1")
     reporter = StoreReporter(SqliteStore(tmp_path / "queue.db"), ref, asyncio.get_running_loop())
-    context = Context(JobRecord(ref, "welcome", b"{}", State.ACTIVE, JobSpec()), {}, reporter)
+    context = Context(JobRecord(ref, "welcome", b"{}", State.ACTIVE, JobSpec()), {}, FixedDesk(reporter))
     documented = sorted(row[0] for row in rows((REFERENCE / "context.md").read_text()))
     assert documented == sorted(name for name in dir(context) if not name.startswith("_"))

@@ -21,7 +21,7 @@ from bullpen.testing import run_until_empty, test_context
 from tests.flows.conftest import StartWorker
 from tests.worker.waiting import until
 
-_PATIENCE_S = 30
+_PATIENCE_S = 60
 
 
 async def test_a_parent_gets_the_results_of_its_children_in_order(pen: Bullpen, start_worker: StartWorker) -> None:

@@ -25,7 +25,7 @@ from tests.interop.cells import NPM_5, NPM_6, PYPI
 
 ROOT = Path(__file__).parents[2]
 _FOLDER = Path(__file__).parent
-PATIENCE_S = 30.0
+PATIENCE_S = 60
 _PACKAGES = {NPM_5: "bullmq5", NPM_6: "bullmq"}
 Said = dict[str, Any]
 

@@ -26,7 +26,7 @@ async def someone_sleeps(harness: RedisHarness) -> None:
 async def test_a_job_of_the_peer_is_run_by_us(us: Us, peer: Peer) -> None:
     async with us.working():
         job_id = await peer.call("add", name="welcome", data=DATA, opts={})
-        assert await us.job(job_id).result(20) == {"echo": DATA, "name": "welcome", "attempt": 1}
+        assert await us.job(job_id).result(60) == {"echo": DATA, "name": "welcome", "attempt": 1}
     seen = await peer.call("job", id=job_id)
     assert (seen["state"], seen["returnvalue"]["echo"]) == ("completed", DATA)
 
@@ -35,7 +35,7 @@ async def test_a_job_of_the_peer_is_run_by_us(us: Us, peer: Peer) -> None:
 async def test_a_job_of_ours_is_run_by_the_peer(us: Us, peer: Peer) -> None:
     await peer.call("work", options={})
     job = await us.queue.add("welcome", DATA)
-    assert await job.result(20) == {"echo": DATA, "name": "welcome", "attempt": 1}
+    assert await job.result(60) == {"echo": DATA, "name": "welcome", "attempt": 1}
     seen = await peer.call("job", id=job.id)
     assert (seen["state"], seen["name"], seen["data"]) == ("completed", "welcome", DATA)
 
@@ -59,14 +59,14 @@ async def test_a_sleeping_worker_of_the_peer_is_woken_by_us(us: Us, peer: Peer, 
     await peer.call("work", options={})
     await someone_sleeps(harness)
     for _ in range(2):
-        await (await us.queue.add("welcome")).result(20)
+        await (await us.queue.add("welcome")).result(60)
 
 
 @cell("add: delayed", TO_BULLPEN)
 async def test_a_delayed_job_of_the_peer_is_run_by_us_at_its_time(us: Us, peer: Peer) -> None:
     async with us.working():
         job_id = await peer.call("add", name="later", data={}, opts={"delay": 200})
-        await us.job(job_id).result(20)
+        await us.job(job_id).result(60)
     record = await us.record(job_id)
     assert record.started_ms is not None
     assert record.started_ms - record.added_ms >= 200
@@ -78,7 +78,7 @@ async def test_a_delayed_job_of_ours_is_run_by_the_peer_at_its_time(us: Us, peer
     await peer.call("work", options={})
     await someone_sleeps(harness)
     job = await us.queue.add("later", delay=0.2)
-    await job.result(20)
+    await job.result(60)
     record = await us.record(job.id)
     assert record.started_ms is not None
     assert record.started_ms - record.added_ms >= 200
@@ -133,7 +133,7 @@ async def test_an_id_that_the_peer_gave_is_taken_for_us(us: Us, peer: Peer) -> N
     again = await us.queue.add("second", {"n": 2}, id="order-7")
     assert (again.id, again.outcome) == ("order-7", AddOutcome.DUPLICATE)
     async with us.working():
-        assert (await us.job("order-7").result(20))["echo"] == {"n": 1}
+        assert (await us.job("order-7").result(60))["echo"] == {"n": 1}
 
 
 @cell("add: custom id", TO_PEER)
@@ -141,7 +141,7 @@ async def test_an_id_that_we_gave_is_taken_for_the_peer(us: Us, peer: Peer) -> N
     job = await us.queue.add("first", {"n": 1}, id="order-7")
     assert await peer.call("add", name="second", data={"n": 2}, opts={"jobId": "order-7"}) == "order-7"
     await peer.call("work", options={})
-    assert (await job.result(20))["echo"] == {"n": 1}
+    assert (await job.result(60))["echo"] == {"n": 1}
 
 
 @cell("add: in bulk", TO_BULLPEN)
@@ -150,7 +150,7 @@ async def test_a_bulk_of_the_peer_is_run_by_us(us: Us, peer: Peer) -> None:
     jobs = [{"name": f"job-{n}", "data": {"n": n}, "opts": opts} for n, opts in enumerate(options)]
     ids = await peer.call("addBulk", jobs=jobs)
     async with us.working():
-        results = [await us.job(job_id).result(20) for job_id in ids]
+        results = [await us.job(job_id).result(60) for job_id in ids]
     assert [result["echo"]["n"] for result in results] == [0, 1, 2, 3]
 
 
@@ -166,7 +166,7 @@ async def test_a_bulk_of_ours_is_run_by_the_peer(us: Us, peer: Peer) -> None:
         ]
     )
     await peer.call("work", options={})
-    assert [(await job.result(20))["echo"]["n"] for job in jobs] == [0, 1, 2, 3]
+    assert [(await job.result(60))["echo"]["n"] for job in jobs] == [0, 1, 2, 3]
 
 
 # ── all options at once ──────────────────────────────────────────────────────────────────

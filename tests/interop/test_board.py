@@ -77,10 +77,10 @@ async def test_it_lists_our_queues(us: Us, dashboard: Board) -> None:
 async def test_it_lists_our_jobs_of_each_state(us: Us, dashboard: Board) -> None:
     async with us.working():
         done = await us.queue.add("done", {"n": 1})
-        await done.result(20)
+        await done.result(60)
         failed = await us.queue.add("bad", {"fail": "no luck"})
         with pytest.raises(JobFailed):
-            await failed.result(20)
+            await failed.result(60)
     await us.queue.add("run")
     running = await us.claim()
     waiting = [await us.queue.add("a"), await us.queue.add("b")]
@@ -100,10 +100,10 @@ async def test_it_lists_our_jobs_of_each_state(us: Us, dashboard: Board) -> None
 async def test_it_shows_a_job_of_ours(us: Us, dashboard: Board) -> None:
     async with us.working():
         done = await us.queue.add("done", {"progress": 50, "text": "ü"}, tenant="acme")
-        await done.result(20)
+        await done.result(60)
         failed = await us.queue.add("bad", {"fail": "no luck"})
         with pytest.raises(JobFailed):
-            await failed.result(20)
+            await failed.result(60)
     shown = await dashboard.get(f"/api/queues/{QUEUE}/{done.id}")
     job = shown["job"]
     assert (shown["status"], job["name"], job["data"]["text"], job["progress"]) == ("completed", "done", "ü", 50)
@@ -117,14 +117,14 @@ async def test_it_shows_a_job_of_ours(us: Us, dashboard: Board) -> None:
 async def test_it_shows_our_log(us: Us, dashboard: Board) -> None:
     async with us.working():
         job = await us.queue.add("a", {"logs": ["one", "zwö"]})
-        await job.result(20)
+        await job.result(60)
     assert await dashboard.get(f"/api/queues/{QUEUE}/{job.id}/logs") == ["one", "zwö"]
 
 
 @board("lists workers")
 async def test_it_lists_our_worker(us: Us, dashboard: Board) -> None:
     async with us.working(name="our-worker"):
-        await (await us.queue.add("a")).result(20)
+        await (await us.queue.add("a")).result(60)
         shown = await dashboard.get(f"/api/queues/{QUEUE}/workers")
         assert [worker["name"] for worker in shown["workers"]] == ["our-worker"]
         assert (await dashboard.queue())["hasWorkers"]
@@ -139,7 +139,7 @@ async def test_a_job_that_it_retries_is_run_by_us(us: Us, dashboard: Board) -> N
     async with us.working():
         job = await us.queue.add("a", {"fail": "no luck"})
         with pytest.raises(JobFailed):
-            await job.result(20)
+            await job.result(60)
         await dashboard.do(f"{job.id}/update-data", "PATCH", jobData={"mended": True})
         await dashboard.do(f"{job.id}/retry")
         await us.events(EventKind.COMPLETED)
@@ -162,7 +162,7 @@ async def test_a_job_that_it_promotes_is_run_by_us(us: Us, dashboard: Board) -> 
     async with us.working():
         job = await us.queue.add("a", delay=HOUR_S)
         await dashboard.do(f"{job.id}/promote")
-        await job.result(20)
+        await job.result(60)
 
 
 @board("promotes all delayed jobs")
@@ -171,7 +171,7 @@ async def test_all_jobs_that_it_promotes_are_run_by_us(us: Us, dashboard: Board)
         jobs = [await us.queue.add("a", delay=HOUR_S) for _ in range(3)]
         await dashboard.do("promote")
         for job in jobs:
-            await job.result(20)
+            await job.result(60)
 
 
 @board("removes a job")
@@ -210,7 +210,7 @@ async def test_what_it_changes_is_what_we_run(us: Us, dashboard: Board) -> None:
         job = await us.queue.add("a", {"n": 1}, delay=HOUR_S)
         await dashboard.do(f"{job.id}/update-data", "PATCH", jobData={"n": 2})
         await dashboard.do(f"{job.id}/delay", "PATCH", runAt=SYSTEM_CLOCK.now_ms() + 100)
-        assert (await job.result(20))["echo"] == {"n": 2}
+        assert (await job.result(60))["echo"] == {"n": 2}
     other = await us.queue.add("b", priority=3)
     await dashboard.do(f"{other.id}/priority", "PATCH", priority=8)
     assert (await other.record()).priority == 8
@@ -221,7 +221,7 @@ async def test_a_job_that_it_adds_is_run_by_us(us: Us, dashboard: Board) -> None
     async with us.working():
         added = await dashboard.do("add", "POST", name="by-hand", data={"n": 1}, options={"attempts": 2})
         job_id = added["job"]["id"]
-        assert (await us.job(job_id).result(20))["name"] == "by-hand"
+        assert (await us.job(job_id).result(60))["name"] == "by-hand"
 
 
 # ── what it does to a queue ──────────────────────────────────────────────────────────────
@@ -232,11 +232,11 @@ async def test_our_worker_obeys_its_pause_and_resume(us: Us, dashboard: Board) -
     async with us.working(QUEUE, OTHER):
         await dashboard.do("pause")
         job = await us.queue.add("a")
-        await (await Queue(us.store, OTHER).add("b")).result(20)
+        await (await Queue(us.store, OTHER).add("b")).result(60)
         assert (await us.queue.counts()).paused
         assert (await job.record()).state == State.WAITING
         await dashboard.do("resume")
-        await job.result(20)
+        await job.result(60)
 
 
 class Earlier(SystemClock):
@@ -257,7 +257,7 @@ async def test_it_cleans_our_finished_jobs(us: Us, dashboard: Board, harness: Re
     await earlier.store.close()
     async with us.working():
         fresh = await us.queue.add("new")
-        await fresh.result(20)
+        await fresh.result(60)
     await dashboard.do("clean/completed")
     await dashboard.do("clean/failed")
     counts = await us.queue.counts()

@@ -31,7 +31,7 @@ async def test_a_job_of_the_peer_stands_for_ours_until_it_ended(us: Us, peer: Pe
     second = await us.queue.add("second", dedup="s")
     assert (second.id, second.outcome) == (first, AddOutcome.DEDUPLICATED)
     async with us.working():
-        await us.job(first).result(20)
+        await us.job(first).result(60)
     assert (await us.queue.add("third", dedup="s")).outcome == AddOutcome.ADDED
 
 
@@ -41,7 +41,7 @@ async def test_a_job_of_ours_stands_for_the_peers_until_it_ended(us: Us, peer: P
     assert await peer.call("subject", id="s") == first.id
     assert await peer_adds(peer, "second") == first.id
     await peer.call("work", options={})
-    await first.result(20)
+    await first.result(60)
     assert await peer_adds(peer, "third") != first.id
 
 
@@ -54,7 +54,7 @@ async def test_a_throttle_of_the_peer_holds_for_us_after_the_job_ended(
 ) -> None:
     first = await peer_adds(peer, "first", ttl=HOUR_MS)
     async with us.working():
-        await us.job(first).result(20)
+        await us.job(first).result(60)
     assert (await us.queue.add("second", dedup=dedup("s", ttl=3600))).outcome == AddOutcome.DEDUPLICATED
     await harness.raw.pexpire(subject_key(harness), 0)
     assert (await us.queue.add("third", dedup=dedup("s", ttl=3600))).outcome == AddOutcome.ADDED
@@ -66,7 +66,7 @@ async def test_a_throttle_of_ours_holds_for_the_peer_after_the_job_ended(
 ) -> None:
     first = await us.queue.add("first", dedup=dedup("s", ttl=3600))
     await peer.call("work", options={})
-    await first.result(20)
+    await first.result(60)
     assert await peer_adds(peer, "second", ttl=HOUR_MS) == first.id
     await harness.raw.pexpire(subject_key(harness), 0)
     assert await peer_adds(peer, "third", ttl=HOUR_MS) != first.id
@@ -100,7 +100,7 @@ async def test_our_job_takes_the_place_of_a_delayed_one_of_the_peer(us: Us, peer
     assert await peer.call("job", id=first) is None
     assert await peer.call("subject", id="s") == second.id
     async with us.working():
-        await second.result(20)
+        await second.result(60)
 
 
 @cell("deduplication: replace", TO_PEER)
@@ -110,7 +110,7 @@ async def test_a_job_of_the_peer_takes_the_place_of_a_delayed_one_of_ours(us: Us
     counts = await us.queue.counts()
     assert (counts.delayed, counts.unfinished) == (1, 1)
     await peer.call("work", options={})
-    assert (await us.job(second).result(20))["echo"] == {"from": "second"}
+    assert (await us.job(second).result(60))["echo"] == {"from": "second"}
 
 
 @cell("deduplication: debounce", TO_BULLPEN)
@@ -121,7 +121,7 @@ async def test_our_job_is_the_last_of_a_debounce_that_the_peer_began(us: Us, pee
     assert last.outcome == AddOutcome.REPLACED
     assert await harness.raw.pttl(subject_key(harness)) > HOUR_MS // 2
     async with us.working():
-        await last.result(20)
+        await last.result(60)
     assert (await us.queue.counts()).unfinished == 0
 
 
@@ -132,7 +132,7 @@ async def test_the_peers_job_is_the_last_of_a_debounce_that_we_began(us: Us, pee
     last = await peer_adds(peer, "last", delay_ms=100, ttl=HOUR_MS, extend=True, replace=True)
     assert await harness.raw.pttl(subject_key(harness)) > HOUR_MS // 2
     await peer.call("work", options={})
-    await us.job(last).result(20)
+    await us.job(last).result(60)
     assert (await us.queue.counts()).unfinished == 0
 
 
@@ -141,7 +141,7 @@ async def test_a_job_of_ours_that_the_peer_rescheduled_is_run_by_us_at_its_new_t
     first = await us.queue.add("first", delay=3600, dedup=dedup("s"))
     assert await peer_adds(peer, "second", delay_ms=100, reschedule=True) == first.id
     async with us.working():
-        assert (await first.result(20))["name"] == "first"
+        assert (await first.result(60))["name"] == "first"
 
 
 @cell("deduplication: reschedule", TO_PEER, lacks=NO_RESCHEDULE)

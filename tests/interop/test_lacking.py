@@ -37,5 +37,5 @@ async def test_a_client_that_does_not_know_reschedule_leaves_the_time_alone(us: 
 async def test_the_python_client_names_its_workers_otherwise_than_node_does(us: Us, peer: Peer) -> None:
     """It writes the queue's name as it is, Node in base64: neither lists the workers of the other."""
     await peer.call("work", options={"name": "peer-1"})
-    await (await us.queue.add("a")).result(20)
+    await (await us.queue.add("a")).result(60)
     assert set(await peer.call("workers")) == {f"{peer.prefix}:{QUEUE}:w:peer-1"}

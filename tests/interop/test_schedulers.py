@@ -130,7 +130,7 @@ async def test_the_peer_ends_our_schedule_at_its_limit(us: Us, peer: Peer) -> No
     await peer.call("work", options={})
     await us.queue.schedules.upsert("s", "sweep", every=EVERY_MS / 1000, limit=3)
     assert len(set(await ran(us, 3))) == 3
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not (idle := await us.store.idle_schedules([QUEUE])):
             await asyncio.sleep(0.01)  # between two looks: the last tick has completed, its record follows
     assert await advance(us.store, idle[0])
@@ -177,7 +177,7 @@ async def test_a_schedule_that_we_paused_gives_the_peer_nothing(us: Us, peer: Pe
     await us.queue.schedules.upsert("s", "sweep", every=3600)
     await us.queue.schedules.pause("s")
     await peer.call("work", options={})
-    await (await us.queue.add("other")).result(20)
+    await (await us.queue.add("other")).result(60)
     assert (await us.queue.counts()).completed == 1
     assert (await listed(peer))["key"] == "s"
 

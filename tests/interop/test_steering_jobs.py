@@ -15,7 +15,7 @@ async def test_a_job_of_ours_that_the_peer_promotes_is_run_by_us(us: Us, peer: P
     async with us.working():
         job = await us.queue.add("later", delay=HOUR_S)
         await peer.call("promote", id=job.id)
-        await job.result(20)
+        await job.result(60)
     record = await job.record()
     assert record.run_at_ms is None
 
@@ -25,7 +25,7 @@ async def test_a_job_of_the_peer_that_we_promote_is_run_by_the_peer(us: Us, peer
     await peer.call("work", options={})
     job_id = await peer.call("add", name="later", data={}, opts={"delay": HOUR_S * 1000})
     await us.job(job_id).promote()
-    await us.job(job_id).result(20)
+    await us.job(job_id).result(60)
     assert (await peer.call("job", id=job_id))["delay"] == 0
 
 
@@ -44,7 +44,7 @@ async def test_a_job_that_failed_here_is_retried_by_the_peer(us: Us, peer: Peer)
     async with us.working():
         job = await us.queue.add("a", {"fail": "no"})
         with pytest.raises(JobFailed):
-            await job.result(20)
+            await job.result(60)
         await job.update_data({})
         await peer.call("retry", id=job.id, state="failed")
         await us.events(EventKind.COMPLETED)
@@ -68,7 +68,7 @@ async def test_a_job_that_failed_there_is_retried_by_us(us: Us, peer: Peer) -> N
 async def test_a_job_that_completed_here_is_run_again_by_the_peers_word(us: Us, peer: Peer) -> None:
     async with us.working():
         job = await us.queue.add("a", {"n": 1})
-        await job.result(20)
+        await job.result(60)
         await peer.call("retry", id=job.id, state="completed")
         assert await us.order(2) == [job.id, job.id]
 
@@ -77,7 +77,7 @@ async def test_a_job_that_completed_here_is_run_again_by_the_peers_word(us: Us, 
 async def test_a_job_that_completed_there_is_run_again_by_our_word(us: Us, peer: Peer) -> None:
     await peer.call("work", options={})
     job_id = await peer.call("add", name="a", data={"n": 1}, opts={})
-    await us.job(job_id).result(20)
+    await us.job(job_id).result(60)
     await us.job(job_id).retry()
     assert await us.order(2) == [job_id, job_id]
     assert (await peer.call("job", id=job_id))["state"] == "completed"
@@ -135,7 +135,7 @@ async def test_the_peers_new_data_is_what_we_run(us: Us, peer: Peer) -> None:
     job = await us.queue.add("a", {"n": 1})
     await peer.call("updateData", id=job.id, data={"n": 2})
     async with us.working():
-        assert (await job.result(20))["echo"] == {"n": 2}
+        assert (await job.result(60))["echo"] == {"n": 2}
 
 
 @cell("update data", TO_PEER)
@@ -143,7 +143,7 @@ async def test_our_new_data_is_what_the_peer_runs(us: Us, peer: Peer) -> None:
     job_id = await peer.call("add", name="a", data={"n": 1}, opts={})
     await us.job(job_id).update_data({"n": 2})
     await peer.call("work", options={})
-    assert (await us.job(job_id).result(20))["echo"] == {"n": 2}
+    assert (await us.job(job_id).result(60))["echo"] == {"n": 2}
 
 
 @cell("change delay", TO_BULLPEN, lacks={PYPI: "its jobs have no changeDelay"})
@@ -151,7 +151,7 @@ async def test_the_peers_new_delay_is_when_we_run(us: Us, peer: Peer) -> None:
     async with us.working():
         job = await us.queue.add("a", delay=HOUR_S)
         await peer.call("changeDelay", id=job.id, delay=50)
-        await job.result(20)
+        await job.result(60)
 
 
 @cell("change delay", TO_PEER)
@@ -159,7 +159,7 @@ async def test_our_new_delay_is_when_the_peer_runs(us: Us, peer: Peer) -> None:
     await peer.call("work", options={})
     job_id = await peer.call("add", name="a", data={}, opts={"delay": HOUR_S * 1000})
     await us.job(job_id).change_delay(0.05)
-    await us.job(job_id).result(20)
+    await us.job(job_id).result(60)
 
 
 @cell("change priority", TO_BULLPEN)

@@ -15,7 +15,7 @@ OTHER = "other"
 
 async def served(us: Us) -> None:
     """Whoever works has looked at all queues since: a job of another queue, added later, has ended."""
-    await (await Queue(us.store, OTHER).add("later")).result(20)
+    await (await Queue(us.store, OTHER).add("later")).result(60)
 
 
 @cell("pause, resume", TO_BULLPEN)
@@ -27,7 +27,7 @@ async def test_our_worker_obeys_the_peers_pause_and_resume(us: Us, peer: Peer) -
         assert (await us.queue.counts()).paused
         assert (await job.record()).state == State.WAITING
         await peer.call("resume")
-        await job.result(20)
+        await job.result(60)
 
 
 @cell("pause, resume", TO_PEER)
@@ -40,7 +40,7 @@ async def test_the_peers_worker_obeys_our_pause_and_resume(us: Us, peer: Peer) -
     await served(us)
     assert (await job.record()).state == State.WAITING
     await us.queue.resume()
-    await job.result(20)
+    await job.result(60)
     assert not await peer.call("isPaused")
 
 
@@ -201,10 +201,10 @@ async def test_the_peer_adds_to_a_group(us: Us, peer: Peer) -> None:
     grouped = await peer.call("add", name="a", data={}, opts={"bullpen": {"group": "acme"}})
     other = await peer.call("add", name="b", data={}, opts={})
     async with us.working():
-        await us.job(other).result(20)
+        await us.job(other).result(60)
         assert (await us.record(grouped)).state == State.WAITING
         await us.queue.groups.resume("acme")
-        await us.job(grouped).result(20)
+        await us.job(grouped).result(60)
 
 
 # ── drain, clean, obliterate ─────────────────────────────────────────────────────────────
@@ -237,7 +237,7 @@ async def test_we_drain_the_peers_jobs(us: Us, peer: Peer) -> None:
 async def test_the_peer_cleans_our_jobs(us: Us, peer: Peer) -> None:
     async with us.working():
         done = await us.queue.add("a")
-        await done.result(20)
+        await done.result(60)
     waiting = await us.queue.add("b")
     assert await peer.call("clean", grace=0, limit=100, state="completed") == [done.id]
     assert await peer.call("clean", grace=0, limit=100, state="wait") == [waiting.id]
@@ -248,7 +248,7 @@ async def test_the_peer_cleans_our_jobs(us: Us, peer: Peer) -> None:
 async def test_we_clean_the_peers_jobs(us: Us, peer: Peer) -> None:
     await peer.call("work", options={})
     job_id = await peer.call("add", name="a", data={}, opts={})
-    await us.job(job_id).result(20)
+    await us.job(job_id).result(60)
     await peer.call("rest")
     await peer.call("add", name="b", data={}, opts={})
     assert await us.queue.clean("completed") == 1
@@ -259,7 +259,7 @@ async def test_we_clean_the_peers_jobs(us: Us, peer: Peer) -> None:
 @cell("obliterate", TO_BULLPEN)
 async def test_the_peer_obliterates_our_queue(us: Us, peer: Peer, harness: RedisHarness) -> None:
     async with us.working():
-        await (await us.queue.add("a")).result(20)
+        await (await us.queue.add("a")).result(60)
     await us.queue.add("b", delay=3600)
     await us.queue.add("c", priority=2)
     await peer.call("obliterate", force=False)
@@ -271,7 +271,7 @@ async def test_the_peer_obliterates_our_queue(us: Us, peer: Peer, harness: Redis
 @cell("obliterate", TO_PEER)
 async def test_we_obliterate_the_peers_queue(us: Us, peer: Peer, harness: RedisHarness) -> None:
     await peer.call("work", options={})
-    await us.job(await peer.call("add", name="a", data={"logs": ["x"]}, opts={})).result(20)
+    await us.job(await peer.call("add", name="a", data={"logs": ["x"]}, opts={})).result(60)
     await peer.call("rest")
     for opts in ({}, {"delay": 3_600_000}, {"priority": 2}, {"deduplication": {"id": "s"}}):
         await peer.call("add", name="b", data={}, opts=opts)

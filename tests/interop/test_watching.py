@@ -54,7 +54,7 @@ async def test_the_peer_gets_a_result_that_was_there_before(us: Us, peer: Peer) 
     await peer.call("listen")
     async with us.working():
         job = await us.queue.add("welcome")
-        await job.result(20)
+        await job.result(60)
     assert (await peer.call("result", id=job.id, timeout=20_000))["value"]["name"] == "welcome"
 
 
@@ -62,7 +62,7 @@ async def test_the_peer_gets_a_result_that_was_there_before(us: Us, peer: Peer) 
 async def test_we_await_what_the_peer_completes(us: Us, peer: Peer) -> None:
     """The result comes with the event, so it is there though the job is not."""
     job = await us.queue.add("welcome", {"n": 1}, keep_completed=keep(0))
-    awaited = asyncio.ensure_future(job.result(20))
+    awaited = asyncio.ensure_future(job.result(60))
     await peer.call("work", options={})
     assert await awaited == {"echo": {"n": 1}, "name": "welcome", "attempt": 1}
     assert await peer.call("job", id=job.id) is None
@@ -71,7 +71,7 @@ async def test_we_await_what_the_peer_completes(us: Us, peer: Peer) -> None:
 @cell("await the result", TO_PEER)
 async def test_we_await_what_the_peer_fails(us: Us, peer: Peer) -> None:
     job = await us.queue.add("welcome", {"fail": "no luck"})
-    awaited = asyncio.ensure_future(job.result(20))
+    awaited = asyncio.ensure_future(job.result(60))
     await peer.call("work", options={})
     with pytest.raises(JobFailed, match="no luck"):
         await awaited
@@ -160,7 +160,7 @@ def _one(events: list[Event], kind: EventKind, job_id: str) -> Event:
 async def test_the_peer_lists_our_worker_once_for_each_of_its_queues(us: Us, peer: Peer) -> None:
     async with us.working(QUEUE, "other", name="our-worker"):
         for queue in (QUEUE, "other"):
-            await (await Queue(us.store, queue).add("a")).result(20)
+            await (await Queue(us.store, queue).add("a")).result(60)
             (name,) = await peer.call("workers", queue)
             assert name.endswith(":w:our-worker")
     assert await peer.call("workers") == []
@@ -173,11 +173,11 @@ async def _some_of_each(us: Us, peer: Peer) -> None:
     """Jobs of both in every state."""
     async with us.working():
         for n in range(2):
-            await us.job(await _add(peer, f"done-{n}")).result(20)
-            await (await us.queue.add(f"done-{n}")).result(20)
+            await us.job(await _add(peer, f"done-{n}")).result(60)
+            await (await us.queue.add(f"done-{n}")).result(60)
             for job in (us.job(await _add(peer, "bad", {"fail": "no"})), await us.queue.add("bad", {"fail": "no"})):
                 with pytest.raises(JobFailed):
-                    await job.result(20)
+                    await job.result(60)
     for n in range(3):
         await us.queue.add("run")
         await us.claim(f"claim {n}")

@@ -17,7 +17,7 @@ from tests.interop.us import Us
 async def test_what_we_did_with_a_job_is_shown_by_the_peer(us: Us, peer: Peer) -> None:
     async with us.working():
         job_id = await peer.call("add", name="welcome", data={"user": 7}, opts={})
-        await us.job(job_id).result(20)
+        await us.job(job_id).result(60)
     seen = await peer.call("job", id=job_id)
     assert seen["returnvalue"] == {"echo": {"user": 7}, "name": "welcome", "attempt": 1}
     assert (seen["state"], seen["attemptsMade"], seen["attemptsStarted"]) == ("completed", 1, 1)
@@ -30,7 +30,7 @@ async def test_what_we_did_with_a_job_is_shown_by_the_peer(us: Us, peer: Peer) -
 async def test_what_the_peer_did_with_a_job_is_shown_by_us(us: Us, peer: Peer) -> None:
     await peer.call("work", options={"name": "peer-1"})
     job = await us.queue.add("welcome", {"user": 7})
-    await job.result(20)
+    await job.result(60)
     record = await job.record()
     assert record.state == State.COMPLETED
     assert (record.attempts_made, record.epoch, record.failure) == (1, 1, None)
@@ -50,7 +50,7 @@ async def test_we_retry_a_job_of_the_peer_as_it_says(us: Us, peer: Peer) -> None
     data = {"fail": "not yet", "times": 2}
     async with us.working():
         job_id = await peer.call("add", name="shaky", data=data, opts={"attempts": 3, "backoff": _BACKOFF})
-        assert (await us.job(job_id).result(20))["attempt"] == 3
+        assert (await us.job(job_id).result(60))["attempt"] == 3
     seen = await peer.call("job", id=job_id)
     assert (seen["state"], seen["attemptsMade"], len(seen["stacktrace"])) == ("completed", 3, 2)
     delayed = [event for event in await us.events(EventKind.COMPLETED) if event.kind == EventKind.DELAYED]
@@ -62,7 +62,7 @@ async def test_the_peer_retries_a_job_of_ours_as_we_say(us: Us, peer: Peer) -> N
     await peer.call("work", options={})
     data = {"fail": "not yet", "times": 2}
     job = await us.queue.add("shaky", data, attempts=3, backoff=exponential(0.02))
-    assert (await job.result(20))["attempt"] == 3
+    assert (await job.result(60))["attempt"] == 3
     record = await job.record()
     assert (record.state, record.attempts_made, record.epoch) == (State.COMPLETED, 3, 3)
     delayed = [event for event in await us.events(EventKind.COMPLETED) if event.kind == EventKind.DELAYED]
@@ -81,7 +81,7 @@ async def test_we_go_on_with_a_retry_of_the_peer(us: Us, peer: Peer) -> None:
     assert (waiting.state, waiting.failure) == (State.DELAYED, Failure("not yet"))
     async with us.working():
         await us.job(job_id).promote()
-        assert (await us.job(job_id).result(20))["attempt"] == 2
+        assert (await us.job(job_id).result(60))["attempt"] == 2
     seen = await peer.call("job", id=job_id)
     assert (seen["attemptsMade"], seen["attemptsStarted"]) == (2, 2)
 
@@ -100,7 +100,7 @@ async def test_the_peer_goes_on_with_a_retry_of_ours(us: Us, peer: Peer) -> None
     await peer.call("promote", id=job.id)
     await peer.hears("holding", id=job.id)
     await peer.call("release")
-    assert (await job.result(20))["attempt"] == 2
+    assert (await job.result(60))["attempt"] == 2
     record = await job.record()
     assert (record.attempts_made, record.epoch) == (2, 2)
 
@@ -113,7 +113,7 @@ async def test_the_peer_sees_our_failure_with_its_stack(us: Us, peer: Peer) -> N
     async with us.working():
         job_id = await peer.call("add", name="welcome", data={"fail": "no such üser"}, opts={})
         with pytest.raises(JobFailed, match="no such üser"):
-            await us.job(job_id).result(20)
+            await us.job(job_id).result(60)
     seen = await peer.call("job", id=job_id)
     assert (seen["state"], seen["failedReason"], seen["attemptsMade"]) == ("failed", "no such üser", 1)
     (stack,) = seen["stacktrace"]
@@ -126,7 +126,7 @@ async def test_we_see_the_peers_failure_with_its_stack(us: Us, peer: Peer) -> No
     await peer.call("work", options={})
     job = await us.queue.add("welcome", {"fail": "no such üser"})
     with pytest.raises(JobFailed, match="no such üser"):
-        await job.result(20)
+        await job.result(60)
     record = await job.record()
     assert record.failure == Failure("no such üser", FailureKind.ERROR)
     (stack,) = record.stacks
@@ -139,7 +139,7 @@ async def test_what_we_call_unrecoverable_is_failed_for_the_peer_at_once(us: Us,
     async with us.working():
         job_id = await peer.call("add", name="a", data={"unrecoverable": "no use"}, opts={"attempts": 5})
         with pytest.raises(JobFailed):
-            await us.job(job_id).result(20)
+            await us.job(job_id).result(60)
     seen = await peer.call("job", id=job_id)
     assert (seen["state"], seen["failedReason"], seen["attemptsMade"]) == ("failed", "no use", 1)
 
@@ -149,7 +149,7 @@ async def test_what_the_peer_calls_unrecoverable_is_failed_for_us_at_once(us: Us
     await peer.call("work", options={})
     job = await us.queue.add("a", {"unrecoverable": "no use"}, attempts=5)
     with pytest.raises(JobFailed, match="no use"):
-        await job.result(20)
+        await job.result(60)
     record = await job.record()
     assert (record.state, record.attempts_made) == (State.FAILED, 1)
 
@@ -164,7 +164,7 @@ async def test_our_progress_is_shown_by_the_peer(us: Us, peer: Peer) -> None:
     async with us.working():
         for progress in _PROGRESS:
             job_id = await peer.call("add", name="long", data={"progress": progress}, opts={})
-            await us.job(job_id).result(20)
+            await us.job(job_id).result(60)
             assert (await peer.call("job", id=job_id))["progress"] == progress
 
 
@@ -173,7 +173,7 @@ async def test_the_peers_progress_is_shown_by_us(us: Us, peer: Peer) -> None:
     await peer.call("work", options={})
     for progress in _PROGRESS:
         job = await us.queue.add("long", {"progress": progress})
-        await job.result(20)
+        await job.result(60)
         assert json.loads((await job.record()).progress or b"") == progress
 
 
@@ -181,7 +181,7 @@ async def test_the_peers_progress_is_shown_by_us(us: Us, peer: Peer) -> None:
 async def test_our_log_is_shown_by_the_peer(us: Us, peer: Peer) -> None:
     async with us.working():
         job_id = await peer.call("add", name="long", data={"logs": ["one", "zwö", "three"]}, opts={"keepLogs": 2})
-        await us.job(job_id).result(20)
+        await us.job(job_id).result(60)
     assert await peer.call("logs", id=job_id) == ["zwö", "three"]
 
 
@@ -189,7 +189,7 @@ async def test_our_log_is_shown_by_the_peer(us: Us, peer: Peer) -> None:
 async def test_the_peers_log_is_shown_by_us(us: Us, peer: Peer) -> None:
     await peer.call("work", options={})
     job = await us.queue.add("long", {"logs": ["one", "zwö", "three"]}, keep_logs=2)
-    await job.result(20)
+    await job.result(60)
     assert await job.logs() == ("zwö", "three")
 
 

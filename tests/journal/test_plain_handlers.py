@@ -7,7 +7,7 @@ import pytest
 from bullpen import Bullpen, Context, JobFailed, State, StepFailed
 from bullpen.job.verdicts import Completed, Failed, Parked, Retry
 from bullpen.testing import ManualClock, run_until_empty
-from tests.journal.test_steps import verdicts
+from tests.support.drained import verdicts
 
 
 async def test_a_plain_handler_has_the_same_steps(pen: Bullpen, clock: ManualClock) -> None:

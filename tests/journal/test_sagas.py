@@ -23,7 +23,7 @@ from bullpen.job.verdicts import Completed, Failed, Parked, Postponed
 from bullpen.testing import ManualClock, run_until_empty
 from tests.journal.conftest import AnyHarness
 from tests.journal.crashing import Destination, Fuse, run_to_end
-from tests.journal.test_steps import verdicts
+from tests.support.drained import verdicts
 
 NAMES = ("reserve", "charge", "ship", "mail")
 

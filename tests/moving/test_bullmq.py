@@ -64,7 +64,7 @@ async def test_node_works_on_what_moved(source: Store, target: Store, node: Peer
     job = await Queue(source, MAIL).add("sum", {"a": 1})
     later = await add_one(source, spec=JobSpec(delay_ms=3_600_000, dedup=Dedup("subject")))
     await move(source, target)
-    result = await Queue(target, MAIL).job(job.id).result(30)
+    result = await Queue(target, MAIL).job(job.id).result(60)
     assert result == {"echo": {"a": 1}, "name": "sum", "attempt": 1}
     assert await node.call("subject", MAIL, id="subject") == later.id
     await node.call("promote", MAIL, id=later.id)

@@ -19,13 +19,10 @@ from tests.support.sqlite_harness import SqliteHarness
 
 pytestmark = pytest.mark.timeout(900)
 
-_MEMORY = Path("/dev/shm")
-
 
 @contextlib.contextmanager
 def sqlite_place() -> Iterator[Harness]:
-    """In memory where that can be: a walk has hundreds of commits."""
-    with tempfile.TemporaryDirectory(dir=_MEMORY if _MEMORY.is_dir() else None) as folder:
+    with tempfile.TemporaryDirectory() as folder:
         yield SqliteHarness(Path(folder))
 
 
@@ -57,4 +54,9 @@ _WALKS = settings(
 TestSqlite = store_machine(sqlite_place).TestCase
 TestSqlite.settings = _WALKS
 TestRedis = store_machine(redis_place).TestCase
-TestRedis.settings = _WALKS
+TestRedis.settings = settings(_WALKS, max_examples=100)  # each step is a round trip or more
+
+
+@pytest.mark.soak
+class TestRedisAtLength(store_machine(redis_place).TestCase):  # type: ignore[misc]  # made by a function
+    settings = settings(_WALKS, max_examples=400, derandomize=False)

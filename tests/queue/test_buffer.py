@@ -53,7 +53,7 @@ async def _numbers(store: Store) -> list[int]:
 
 
 async def _all_sent(buffer: Buffer) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while len(buffer):
             await asyncio.sleep(0.01)
 
@@ -76,6 +76,8 @@ async def _outage(store: OutageStore, away_s: float) -> None:
     store.answers_to_lose = 1
     outcomes: list[AddOutcome | None] = []
     for number in range(MANY):
+        if number == MANY // 20:
+            await _all_sent(buffer)  # what follows is taken by the store itself, until it goes
         if number == MANY // 10:
             go()
         outcomes.append((await queue.add("one", number)).outcome)
@@ -154,7 +156,7 @@ async def test_an_application_buffers_the_adds_of_its_types(place: Place) -> Non
     store.is_away = False
     worker = pen.worker()
     working = asyncio.create_task(worker.run())
-    assert [await one.result(timeout=20) for one in (job, other)] == [7, 8]
+    assert [await one.result(timeout=60) for one in (job, other)] == [7, 8]
     worker.stop_now()
     await working
     await pen.close()
@@ -182,7 +184,7 @@ async def test_a_full_store_is_waited_for_too(away: OutageStore, monkeypatch: py
 
     monkeypatch.setattr(away, "add", add)
     away.is_away = False
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         await full.wait()
     monkeypatch.undo()
     await buffer.close()

@@ -13,7 +13,7 @@ from tests.support.places import Place
 async def _next(events: QueueEvents, how_many: int) -> list[Event | Gap]:
     found: list[Event | Gap] = []
     following = aiter(events)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while len(found) < how_many:
             found.append(await anext(following))
     return found

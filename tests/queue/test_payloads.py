@@ -72,7 +72,7 @@ async def test_a_codec_s_result_comes_back(store: WatchedStore, codec: Codec) ->
     queue = Queue(store, "work", codec=codec)
     job = await queue.add("mail")
     await complete_next(store, to_bytes({"sum": 42}, what="result", codec=codec))
-    assert await job.result(30) == {"sum": 42}
+    assert await job.result(60) == {"sum": 42}
 
 
 async def test_a_queue_with_a_codec_reads_what_was_written_before_it_had_one(queue: Queue, store: WatchedStore) -> None:

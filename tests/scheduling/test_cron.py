@@ -1,5 +1,6 @@
 """Cron: like a second implementation everywhere but where the clocks change, and there like the table."""
 
+import functools
 import random
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -50,9 +51,10 @@ def _expression(chance: random.Random) -> str:
     return " ".join(fields if chance.random() < 0.4 else fields[1:])
 
 
+@functools.cache
 def _names_every_weekday(field: str) -> bool:
-    week = [datetime(2026, 1, 4, tzinfo=UTC) + n * _DAY for n in range(7)]
-    return all(croniter.match(f"0 0 * * {field}", day) for day in week)
+    fields, _ = croniter.expand(f"0 0 * * {field}")
+    return fields[4] == ["*"] or {day % 7 for day in fields[4]} == set(range(7))
 
 
 def _croniter_next(expression: str, wall: datetime) -> datetime:

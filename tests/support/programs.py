@@ -158,7 +158,7 @@ async def fork_while_open(path: str) -> None:
 
 
 async def _use_what_was_inherited(store: SqliteStore, path: str) -> None:
-    async with asyncio.timeout(20), _opened(f"{path}-of-the-child") as other:
+    async with asyncio.timeout(60), _opened(f"{path}-of-the-child") as other:
         met = {
             "write": await _error_of(Queue(store, "work").add("child")),
             "read": await _error_of(Queue(store, "work").counts()),
@@ -295,7 +295,7 @@ async def run_out_of_files(path: str) -> None:
         with contextlib.suppress(OSError):
             while True:
                 handles.append(os.open(os.devnull, os.O_RDONLY))
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             await store.add([NewJob("work", "one")], request="after")
         for handle in handles:
             os.close(handle)

@@ -19,8 +19,8 @@ import pytest
 import redis
 
 HOST = "127.0.0.1"
-_START_S = 20.0
-_STOP_S = 10.0
+_START_S = 60.0
+_STOP_S = 30.0
 _VALKEY_FOLDER = Path(sys.prefix) / "servers" / "valkey"
 """Where `make servers` puts it."""
 

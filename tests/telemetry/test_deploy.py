@@ -10,13 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from bullpen.telemetry.gauges import StoreGauges, WorkerGauges
+from bullpen.observing import ModelCall, PoolSeen, TaskEnd, ToolUse
+from bullpen.telemetry.agent_metrics import AgentMetrics
+from bullpen.telemetry.gauges import RunGauges, StoreGauges, WorkerGauges
 from bullpen.telemetry.metrics import Metrics
-from bullpen.telemetry.registry import Histogram
+from bullpen.telemetry.registry import Histogram, Registry
 from tests.docs.pages import REFERENCE, ROOT, rows, section
-from tests.telemetry.test_health import Setting, setting
+from tests.telemetry.test_health import Setting, options, setting
 
-__all__ = ["setting"]
+__all__ = ["options", "setting"]
 
 _RULES = ROOT / "deploy" / "prometheus" / "bullpen.rules.yml"
 _GRAFANA = ROOT / "deploy" / "grafana"
@@ -62,6 +64,21 @@ async def test_promtool_finds_nothing_wrong_with_the_metrics(setting: Setting) -
     assert _promtool("check", "metrics", given=text) == ""
 
 
+def test_promtool_finds_nothing_wrong_with_what_is_told_of_agents() -> None:
+    metrics = Metrics()
+    metrics.model_called(ModelCall("openai", "gpt", "answered", 1.5, 10, 20))
+    metrics.tool_used(ToolUse("look", "completed", 0.2))
+    metrics.task_ended(TaskEnd("agent_run", "completed", is_run=True, micro_credits=1_500_000))
+    metrics.sandbox_asked(0.1, is_lent=True)
+    metrics.sandbox_asked(30, is_lent=False)
+    metrics.pool_changed(PoolSeen(warm=2, in_use=1, most=10))
+    text = metrics.text()
+    AgentMetrics(registry := Registry())
+    assert {f"# TYPE {metric.name} {metric.kind}" for metric in registry.metrics} <= set(text.splitlines())
+    assert "bullpen_credits_charged_total 1.5" in text
+    assert _promtool("check", "metrics", given=text) == ""
+
+
 def test_promtool_takes_the_rules() -> None:
     assert "SUCCESS" in _promtool("check", "rules", _RULES)
 
@@ -103,6 +120,7 @@ def test_every_metric_has_its_line_in_the_reference() -> None:
     metrics = Metrics()
     StoreGauges(metrics.registry)
     WorkerGauges(metrics.registry)
+    RunGauges(metrics.registry)
     assert documented == {metric.name: (metric.kind, metric.labels) for metric in metrics.metrics}
 
 

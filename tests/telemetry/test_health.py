@@ -1,6 +1,7 @@
 """A worker's endpoints, asked over HTTP while it works, drains, and holds its loop up."""
 
 import asyncio
+import re
 import threading
 from collections.abc import AsyncIterator
 
@@ -37,9 +38,14 @@ class Setting:
 
 
 @pytest.fixture
-async def setting(make_pen: MakePen) -> AsyncIterator[Setting]:
+def options() -> HealthOptions:
+    """A busy machine holds a loop up as well: with the usual limits only a handler does so for too long."""
+    return HealthOptions()
+
+
+@pytest.fixture
+async def setting(make_pen: MakePen, options: HealthOptions) -> AsyncIterator[Setting]:
     metrics = Metrics()
-    options = HealthOptions(ready_within=0.2, live_within=0.4)
     health = HealthServer(metrics, Listening(), options)
     pen = make_pen(metrics, health)
 
@@ -126,6 +132,7 @@ async def test_one_that_drains_is_alive_and_not_ready(setting: Setting) -> None:
     assert (await setting.ask("/health/live")).status == 200
 
 
+@pytest.mark.parametrize("options", [HealthOptions(ready_within=0.2, live_within=0.4)], ids=["soon"])
 async def test_a_handler_that_holds_the_loop_up_is_seen_from_outside(setting: Setting) -> None:
     """The endpoint answers, though the worker's loop does nothing; and says so."""
     await setting.until("/health/ready", 200)
@@ -145,7 +152,8 @@ async def test_a_handler_that_holds_the_loop_up_is_seen_from_outside(setting: Se
     live, ready, metrics = seen
     assert live.json["checks"]["event_loop"]["status"] == "unhealthy"
     assert ready.status == 503
-    assert "bullpen_worker_loop_silent_seconds 0." in metrics.text
+    (silent,) = re.findall(r"^bullpen_worker_loop_silent_seconds (\S+)$", metrics.text, re.MULTILINE)
+    assert float(silent) > 0.4
     await setting.until("/health/ready", 200)
 
 

@@ -46,7 +46,7 @@ async def test_every_line_of_a_handler_has_the_ids_of_its_job(make_pen: MakePen,
     trace = f"00-{'a' * 32}-{'b' * 16}-01"
     options = welcome.options(tenant="acme", workspace="eu", headers={"traceparent": trace})
     job = await options.add(secret="hunter2")
-    await job.result(timeout=30)
+    await job.result(timeout=60)
     library, own = [line for line in kept.lines if line["logger"] in ("some.library", "bullpen.job")]
     ids = {"queue": "mail", "job_id": job.id, "job_name": "welcome", "tenant": "acme", "workspace": "eu"}
     for line in (library, own):

@@ -41,10 +41,10 @@ async def test_jobs_are_counted_by_how_they_ended(make_pen: MakePen, work: Work)
 
     work(pen)
     for job in [await good.add() for _ in range(3)]:
-        await job.result(timeout=30)
-    await (await late.add()).result(timeout=30)
+        await job.result(timeout=60)
+    await (await late.add()).result(timeout=60)
     with pytest.raises(JobFailed):
-        await (await bad.add()).result(timeout=30)
+        await (await bad.add()).result(timeout=60)
     while metrics.finished.value("mail", "bad", "failed") == 0:  # told after the settlement came back
         await asyncio.sleep(0)
     assert metrics.added.value("mail", "good") == 3
@@ -118,7 +118,7 @@ async def test_an_observer_that_fails_harms_no_job(make_pen: MakePen, work: Work
         return await ctx.step("one", lambda: 1, returns=int)
 
     work(pen)
-    assert await (await good.add()).result(timeout=30) == 1
+    assert await (await good.add()).result(timeout=60) == 1
     assert metrics.started.value("default", "good") == 1
 
 

@@ -58,8 +58,8 @@ async def test_one_trace_from_the_producer_over_the_job_to_its_child(
     work(pen)
     with trace.get_tracer("shop", tracer_provider=provider).start_as_current_span("POST /orders"):
         added = await order.options(tenant="acme").add()
-    await added.result(timeout=30)
-    carried = await receipt.job("receipt-1").result(timeout=30)
+    await added.result(timeout=60)
+    carried = await receipt.job("receipt-1").result(timeout=60)
     spans = await _spans(exporter, 6)
     assert len({span.context.trace_id for span in spans.values() if span.context}) == 1
     assert _line(spans["process receipts"], list(spans.values())) == [
@@ -103,8 +103,8 @@ async def test_children_and_follow_ups_are_part_of_the_trace(
     work(pen)
     with trace.get_tracer("shop", tracer_provider=provider).start_as_current_span("request"):
         tree = await pen.flow(whole.prepare(), [part.prepare()])
-    await tree.result(timeout=30)
-    await after.job("after-1").result(timeout=30)
+    await tree.result(timeout=60)
+    await after.job("after-1").result(timeout=60)
     spans = await _spans(exporter, 6)
     everything = list(spans.values())
     assert _line(spans["process parts"], everything) == ["request", "send whole", "process parts"]
@@ -122,7 +122,7 @@ async def test_a_retry_is_linked_to_the_attempt_before(
             raise ConnectionError("not yet")
 
     work(pen)
-    await (await second_time_lucky.add()).result(timeout=30)
+    await (await second_time_lucky.add()).result(timeout=60)
     await _spans(exporter, 3)
     first, second = [span for span in exporter.get_finished_spans() if span.name == "process default"]
     assert first.status.status_code == StatusCode.ERROR
@@ -147,6 +147,6 @@ async def test_a_job_without_context_begins_a_trace_of_its_own(
     with trace.get_tracer("main", tracer_provider=provider).start_as_current_span("main"):
         work(traced)
     job = await plain.queue("default").add("lonely")
-    await job.result(timeout=30)
+    await job.result(timeout=60)
     spans = await _spans(exporter, 2)
     assert spans["process default"].parent is None

@@ -22,7 +22,7 @@ async def test_a_blocking_handler_keeps_its_job_and_is_named(queue: Queue, start
     start_worker({"work": resize}, options)
     start_worker({"work": resize}, options)
     job = await queue.add("resize")
-    assert await job.result(30) == 1
+    assert await job.result(60) == 1
     assert (await job.record()).crashes == {}
     lines = await until(job.logs, lambda lines: any("event loop blocked" in line for line in lines))
     assert all("resize(), test_blocking.py:" in line for line in lines)

@@ -41,7 +41,7 @@ async def cancel_from_another_process(job: Job[Any]) -> str:
 
 async def assert_cancelled(job: Job[Any]) -> None:
     with pytest.raises(JobFailed, match="cancelled: changed my mind"):
-        await job.result(30)
+        await job.result(60)
     record = await job.record()
     assert record.failure is not None
     assert record.failure.kind == FailureKind.CANCELLED
@@ -99,7 +99,7 @@ async def test_a_thread_that_does_not_look_keeps_its_slot_and_is_listed(
     workers = await until(store.workers, lambda workers: any(worker.stuck for worker in workers))
     assert workers[0].stuck == (job.ref,)
     let_go.set()
-    assert await job.result(30) == "I finished anyway"
+    assert await job.result(60) == "I finished anyway"
 
 
 async def test_a_process_that_blocks_is_killed(queue: Queue, start_worker: StartWorker) -> None:

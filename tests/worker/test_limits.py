@@ -23,7 +23,7 @@ from bullpen.clock import SYSTEM_CLOCK
 from bullpen.testing.clock import ManualClock
 from bullpen.worker.appetite import Appetite, Wants
 
-PATIENCE_S = 20
+PATIENCE_S = 60
 
 
 def _appetite(slots: dict[str, int], options: WorkerOptions) -> tuple[Appetite, ManualClock]:
@@ -42,12 +42,17 @@ def _trip(appetite: Appetite, lines: dict[str, int]) -> list[str]:
         lines[queue] -= got[queue]
         left -= got[queue]
     appetite.take_in(wants, got)
-    return [queue for queue, jobs in got.items() for _ in range(jobs)]
+    ran = [queue for queue, jobs in got.items() for _ in range(jobs)]
+    for queue in ran:
+        appetite.free_slot(queue)
+    return ran
 
 
 def test_each_queue_has_slots_of_its_own() -> None:
     appetite, _ = _appetite({"a": 2, "b": 1}, WorkerOptions())
-    appetite.take_slot("b")
+    wants = appetite.wants()
+    appetite.set_aside(wants)
+    appetite.take_in(wants, {"a": 0, "b": 1})
     assert appetite.wants() == Wants({"a": 2})
     appetite.free_slot("b")
     assert appetite.wants() == Wants({"a": 2, "b": 1})

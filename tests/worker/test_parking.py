@@ -18,11 +18,11 @@ async def test_a_worker_with_one_slot_serves_others_while_jobs_wait(queue: Queue
     waiting = [await queue.add("slow") for _ in range(3)]
     quick = await queue.add("quick")
     start_worker({"work": handle}, WorkerOptions(concurrency=1))
-    assert await quick.result(timeout=30) == "quick"
+    assert await quick.result(timeout=60) == "quick"
     await until(queue.counts, lambda counts: counts.delayed == 3)
     for n, job in enumerate(waiting):
         await job.signal("go", n)
-    assert [await job.result(timeout=30) for job in waiting] == [0, 1, 2]
+    assert [await job.result(timeout=60) for job in waiting] == [0, 1, 2]
 
 
 async def test_a_sleep_ends_by_itself(queue: Queue, start_worker: StartWorker) -> None:
@@ -32,7 +32,7 @@ async def test_a_sleep_ends_by_itself(queue: Queue, start_worker: StartWorker) -
 
     job = await queue.add("sleeper")
     start_worker({"work": handle})
-    assert await job.result(timeout=30) == "awake"
+    assert await job.result(timeout=60) == "awake"
 
 
 async def test_a_worker_that_lost_its_job_records_no_more(
@@ -59,7 +59,7 @@ async def test_a_worker_that_lost_its_job_records_no_more(
     await reached.wait()
     (worker,) = await until(store.workers, lambda workers: len(workers) == 1)
     await store.report_crash(worker.name, CrashKind.KILLED, limits=CrashLimits())
-    assert await job.result(timeout=30) == "the other one"
+    assert await job.result(timeout=60) == "the other one"
     taken.set()
     await asyncio.sleep(0)
     await until(store.workers, lambda workers: not any(one.running for one in workers))

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from bullpen import Context, CrashKind, Ended, Queue, State, Store, StoreTooNew, Worker, WorkerOptions
-from bullpen.stores.base import WorkerState
+from bullpen import Context, CrashKind, Ended, Queue, State, Store, StoreTooNew, StoreUnavailable, Worker, WorkerOptions
+from bullpen.stores.base import WorkerInfo, WorkerState
 from bullpen.stores.sqlite import schema
+from tests.support.around import StoreAround
 from tests.support.places import only_on_sqlite
 from tests.worker.conftest import StartWorker
 from tests.worker.waiting import until
@@ -45,7 +46,7 @@ async def test_sigterm_with_twenty_running_jobs(queue: Queue, tmp_path: Path, mo
 
     second = Worker(queue.store, {"work": finish})
     working = asyncio.create_task(second.run())
-    assert [await job.result(30) for job in slow] == [1] * 10
+    assert [await job.result(60) for job in slow] == [1] * 10
     second.stop()
     assert await working == Ended.STOPPED
 
@@ -152,6 +153,35 @@ async def test_a_worker_ends_when_the_file_becomes_too_new(queue: Queue, tmp_pat
     with contextlib.closing(sqlite3.connect(tmp_path / "queue.db")) as newer:
         newer.execute("PRAGMA user_version = 999")
     with pytest.raises(StoreTooNew):
-        await asyncio.wait_for(working, 30)
+        await asyncio.wait_for(working, 60)
     with contextlib.closing(sqlite3.connect(tmp_path / "queue.db")) as newer:
         newer.execute(f"PRAGMA user_version = {schema.VERSION}")
+
+
+class _Deaf(StoreAround):
+    """Its second beat hangs, and whoever cancels that gets an error instead: as a driver in trouble does."""
+
+    def __init__(self, inner: Store) -> None:
+        super().__init__(inner)
+        self._beats = 0
+
+    def another(self) -> "_Deaf":
+        return _Deaf(self.inner.another())
+
+    async def beat(self, info: WorkerInfo, *, ttl_ms: int) -> None:
+        self._beats += 1
+        if self._beats == 2:
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                raise StoreUnavailable("the connection was lost") from None
+        await self.inner.beat(info, ttl_ms=ttl_ms)
+
+
+async def test_a_store_that_swallows_a_cancellation_does_not_keep_it(store: Store) -> None:
+    worker = Worker(_Deaf(store), {"work": lambda _: None}, WorkerOptions(name="deaf"))
+    running = asyncio.create_task(worker.run())
+    await until(store.workers, bool)
+    worker.stop()
+    async with asyncio.timeout(60):
+        assert await running == Ended.STOPPED

@@ -24,7 +24,7 @@ async def test_the_next_tick_is_there_before_the_handler_runs(queue: Queue, star
     await queue.schedules.upsert("s", "sweep", every=0.2)
     ticks: list[str] = []
     for _ in range(3):
-        tick, pending = await asyncio.wait_for(seen.get(), 30)
+        tick, pending = await asyncio.wait_for(seen.get(), 60)
         assert len(pending) == 1
         assert pending[0] not in [*ticks, tick]
         ticks.append(tick)
@@ -46,7 +46,7 @@ async def test_a_tick_is_skipped_while_the_one_before_runs(queue: Queue, start_w
 
     start_worker({"work": slow})
     await queue.schedules.upsert("s", "sweep", every=0.1)
-    await asyncio.wait_for(started.wait(), 30)
+    await asyncio.wait_for(started.wait(), 60)
     await until(lambda: queue.schedules.get("s"), lambda record: record.skipped >= 2)
     assert len(runs) == 1
     skipped = await until(lambda: queue.jobs(State.COMPLETED), lambda page: len(page.jobs) >= 2)
@@ -55,7 +55,7 @@ async def test_a_tick_is_skipped_while_the_one_before_runs(queue: Queue, start_w
     assert await job.logs() == (f"skipped: {runs[0]} still runs",)
     await queue.schedules.pause("s")
     go_on.set()
-    assert await queue.job(runs[0]).result(30) == "ran"
+    assert await queue.job(runs[0]).result(60) == "ran"
 
 
 async def test_ticks_overlap_where_that_is_allowed(queue: Queue, start_worker: StartWorker) -> None:
@@ -70,7 +70,7 @@ async def test_ticks_overlap_where_that_is_allowed(queue: Queue, start_worker: S
 
     start_worker({"work": slow})
     await queue.schedules.upsert("s", "sweep", every=0.1, overlap="allow")
-    await asyncio.wait_for(two.wait(), 30)
+    await asyncio.wait_for(two.wait(), 60)
     go_on.set()
 
 
@@ -90,7 +90,7 @@ async def test_a_retry_waits_for_the_tick_that_runs(queue: Queue, start_worker: 
 
     start_worker({"work": work})
     await queue.schedules.upsert("s", queue.prepare("sweep", attempts=2, backoff=0.5), every=0.1, limit=2)
-    await asyncio.wait_for(second_runs.wait(), 30)
+    await asyncio.wait_for(second_runs.wait(), 60)
     await until(
         lambda: queue.jobs(State.DELAYED), lambda page: any(job.note and "still runs" in job.note for job in page.jobs)
     )

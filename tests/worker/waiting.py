@@ -7,7 +7,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-async def until(look: Callable[[], Awaitable[T]], enough: Callable[[T], bool], limit_s: float = 30) -> T:
+async def until(look: Callable[[], Awaitable[T]], enough: Callable[[T], bool], limit_s: float = 60) -> T:
     """Look until it is so; the last look is returned. Fails after the limit."""
     async with asyncio.timeout(limit_s):
         while True:

@@ -126,10 +126,7 @@ async def retry(args: argparse.Namespace, show: Show) -> int:
     count = await _in_portions(
         args, show, "retrying", lambda letters, wanted, limit: letters.retry(wanted, limit=limit)
     )
-    if show.as_json:
-        show.document({"retried": count})
-    else:
-        show.line(f"{count:,} {'job waits' if count == 1 else 'jobs wait'} again")
+    show.answer({"retried": count}, f"{count:,} {'job waits' if count == 1 else 'jobs wait'} again")
     return OK
 
 
@@ -137,10 +134,7 @@ async def purge(args: argparse.Namespace, show: Show) -> int:
     count = await _in_portions(
         args, show, "removing", lambda letters, wanted, limit: letters.purge(wanted, limit=limit)
     )
-    if show.as_json:
-        show.document({"purged": count})
-    else:
-        show.line(f"{count:,} {'job' if count == 1 else 'jobs'} removed")
+    show.answer({"purged": count}, f"{count:,} {'job' if count == 1 else 'jobs'} removed")
     return OK
 
 

@@ -6,13 +6,16 @@ import contextlib
 import logging
 from collections import deque
 from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bullpen.cli.board import Board, Snapshot, board_lines
 from bullpen.cli.live import Ending, keep_drawing
+from bullpen.cli.serving import dashboard_of
 from bullpen.cli.showing import Show
 from bullpen.cli.tables import Style, clean, clip
 from bullpen.cli.times import clock_time, seconds
-from bullpen.cli.verb import OK, Verb
+from bullpen.cli.verb import OK, Verb, whole
 from bullpen.demo import customers, story
 from bullpen.demo.shop import QUEUES, Shop
 from bullpen.errors import QueueMissing
@@ -20,17 +23,23 @@ from bullpen.job.events import EventKind
 from bullpen.settings import store_from
 from bullpen.worker.options import WorkerOptions
 
+if TYPE_CHECKING:
+    from bullpen.demo.analyst import Analyst
+
 _FILE = ".bullpen/demo.db"
+_RECORDS = Path(".bullpen/demo-records.db")
 _EVERY_S = 0.25
 _COUNTS_EVERY = 20
 _TONES: dict[str, Style] = {"good": "green", "bad": "red", "odd": "yellow"}
 _KEPT = 30
 _LEGEND = """\
 Pictures come in bursts. Mail fails now and then and is tried again; a declined
-card is not. A report tells how far it is; every second one is cancelled.
-In another terminal: bullpen --store {address} jobs demo-mail"""
+card is not. A report tells how far it is; every second one is cancelled. An
+order is a flow; some wait for an approval. An agent analyses the sales: see Runs."""
+_NO_SERVER = "For the dashboard: pip install 'bullpen[server]'"
 _EXAMPLES = """
-  bullpen dev                  until q or Ctrl-C
+  bullpen dev                  until q or Ctrl-C; the dashboard is at http://127.0.0.1:8787
+  bullpen dev --port 9000
   bullpen dev --seconds 20
 
   The jobs are in .bullpen/demo.db. While it runs, look at them from
@@ -40,6 +49,7 @@ _EXAMPLES = """
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seconds", type=seconds, metavar="TIME", help="end by itself after that time")
+    parser.add_argument("--port", type=whole(0), metavar="PORT", help="of the dashboard (8787, or a free one)")
 
 
 async def run(args: argparse.Namespace, show: Show) -> int:
@@ -50,9 +60,14 @@ async def run(args: argparse.Namespace, show: Show) -> int:
     shop = Shop(store_from(address))
     with ending.listening(args.seconds):
         async with shop.pen:
+            analyst = _analyst_of(shop)
             await _start_anew(shop)
-            async with _staffed(shop):
-                view = View(shop, show, address)
+            async with (
+                _staffed(shop),
+                dashboard_of(shop.pen, _RECORDS, args.port) as url,
+                _asked(analyst if url else None),
+            ):
+                view = View(shop, show, f"Look at {url}" if url else _NO_SERVER)
                 if show.is_terminal:
                     await keep_drawing(show, view.draw, ending, _EVERY_S)
                 else:
@@ -62,18 +77,28 @@ async def run(args: argparse.Namespace, show: Show) -> int:
 
 
 async def _start_anew(shop: Shop) -> None:
-    for name in QUEUES:
+    for name in {queue for queue, _ in shop.pen.types}:
         with contextlib.suppress(QueueMissing):
             await shop.pen.queue(name).obliterate(force=True)
+    for name in QUEUES:
         await shop.pen.queue(name).pause()  # makes the queue, so that it is listed from the start
         await shop.pen.queue(name).resume()
+
+
+def _analyst_of(shop: Shop) -> "Analyst | None":
+    """Whom customers ask; None where agents are not installed."""
+    try:
+        from bullpen.demo.analyst import Analyst
+    except ImportError:
+        return None
+    return Analyst(shop, f"sqlite:{_RECORDS}")
 
 
 @contextlib.asynccontextmanager
 async def _staffed(shop: Shop) -> AsyncIterator[None]:
     """Two workers, and customers who add jobs, for the time of a block."""
     workers = [
-        shop.pen.worker(options=WorkerOptions(name=name, concurrency=2, grace=0)) for name in ("worker-1", "worker-2")
+        shop.pen.worker(options=WorkerOptions(name=name, concurrency=3, grace=0)) for name in ("worker-1", "worker-2")
     ]
     async with asyncio.TaskGroup() as tasks:
         for worker in workers:
@@ -87,13 +112,28 @@ async def _staffed(shop: Shop) -> AsyncIterator[None]:
                 worker.stop_now()
 
 
+@contextlib.asynccontextmanager
+async def _asked(analyst: "Analyst | None") -> AsyncIterator[None]:
+    """Somebody asks the analyst now and then, once its records are there."""
+    if analyst is None:
+        yield
+        return
+    async with asyncio.TaskGroup() as tasks:
+        asking = tasks.create_task(analyst.be_asked())
+        try:
+            yield
+        finally:
+            asking.cancel()
+
+
 class View:
     """The board, and below it what happened, newest first; on no terminal, a line for each thing."""
 
-    def __init__(self, shop: Shop, show: Show, address: str) -> None:
+    def __init__(self, shop: Shop, show: Show, where: str) -> None:
         self._board = Board(shop.pen.store)
         self._show = show
-        self._address = address
+        self._where = where
+        """The line that says where the dashboard is."""
         self._progress: dict[str, int] = {}
         """Of the jobs that run and say how far they are, in percent."""
         self._told: deque[tuple[str, str, str]] = deque(maxlen=_KEPT)
@@ -105,8 +145,9 @@ class View:
         self._note_progress(snapshot)
         width = show.width or 80
         lines = [
-            show.paint("bullpen dev", "bold") + show.paint("  a shop with three queues and two workers; q ends", "dim"),
-            *(show.paint(clip(line, width), "dim") for line in _LEGEND.format(address=self._address).splitlines()),
+            show.paint("bullpen dev", "bold") + show.paint("  a shop with four queues and two workers; q ends", "dim"),
+            *(show.paint(clip(line, width), "dim") for line in _LEGEND.splitlines()),
+            show.paint(clip(self._where, width), "bold"),
             "",
             *board_lines(snapshot, show),
             "",
@@ -128,7 +169,7 @@ class View:
                 self._progress.pop(job, None)
 
     async def tell(self, ending: Ending) -> None:
-        self._show.line(f"A shop with three queues and two workers, on {self._address}. Ctrl-C ends.")
+        self._show.line(f"A shop with four queues and two workers. Ctrl-C ends. {self._where}")
         looks = 0
         while not ending.is_set:
             snapshot = await self._board.look()
@@ -147,4 +188,6 @@ def _sentences(snapshot: Snapshot) -> list[tuple[str, str, str]]:
     return [(clock_time(at_ms)[:8], clean(told[0]), told[1]) for at_ms, told in found if told is not None]
 
 
-VERB = Verb("dev", "watch a demo: queues, workers, retries, failures", _EXAMPLES, arguments, run, reads=False)
+VERB = Verb(
+    "dev", "watch a demo: queues, workers, retries, failures", _EXAMPLES, arguments, run, reads=False, serves=True
+)

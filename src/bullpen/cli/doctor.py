@@ -25,7 +25,7 @@ _EXAMPLES = """
 async def run(args: argparse.Namespace, show: Show) -> int:
     store = store_from(args.store)
     code = OK
-    found = [about_python()]
+    found = [about_python(), *await _about_sandbox(), *await _about_secrets()]
     try:
         found += await _examine(store, show)
     except StoreError as error:
@@ -40,6 +40,23 @@ async def run(args: argparse.Namespace, show: Show) -> int:
     else:
         _tell(show, found)
     return code
+
+
+async def _about_sandbox() -> list[Finding]:
+    try:
+        from bullpen.agents.sandbox import Level, isolation_here
+    except ImportError:
+        return []  # whoever has no agents has no use for it
+    here = await isolation_here()
+    return [Finding("ok" if here.level >= Level.NAMESPACE else "warn", "sandbox", here.tell(), here.fix)]
+
+
+async def _about_secrets() -> list[Finding]:
+    try:
+        from bullpen.cli.secrets import about_secrets
+    except ImportError:
+        return []  # whoever has no records has no secrets in them
+    return await about_secrets()
 
 
 async def _examine(store: Store, show: Show) -> list[Finding]:

@@ -6,12 +6,12 @@ import json
 import sys
 from typing import Any, cast
 
-from bullpen.app import NORMAL_PRIORITY
 from bullpen.cli.showing import Show
 from bullpen.cli.times import seconds
 from bullpen.cli.verb import OK, Verb, add_queue, opened, whole
 from bullpen.errors import BadData
 from bullpen.job.options import OptionFields
+from bullpen.jobtypes.declaring import NORMAL_PRIORITY
 from bullpen.queue.queue import Queue
 from bullpen.stores.base import AddOutcome
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from bullpen.cli import (
+    agent,
     cancel,
     completion,
     dead,
@@ -19,6 +20,7 @@ from bullpen.cli import (
     groups,
     job,
     jobs,
+    keys,
     limits,
     mcp,
     pause,
@@ -27,19 +29,26 @@ from bullpen.cli import (
     resume,
     retry,
     schedules,
+    server,
     signal,
     store,
     top,
+    users,
     worker,
     workers,
 )
 from bullpen.cli.showing import Show
 from bullpen.cli.verb import INTERRUPTED, NO, OK, UNREACHABLE, USAGE, Verb, add_json, add_store
 from bullpen.errors import BullpenError, StoreError, UsageError
+from bullpen.worker.runner import quick_runner
 
 VERBS: tuple[Verb, ...] = (
     dev.VERB,
     worker.VERB,
+    agent.VERB,
+    server.VERB,
+    keys.VERB,
+    users.VERB,
     enqueue.VERB,
     queues.VERB,
     jobs.VERB,
@@ -96,7 +105,7 @@ def build_parser() -> Parser:
         if verb.reads:
             add_json(one)
         verb.arguments(one)
-        one.set_defaults(run=verb.run)
+        one.set_defaults(run=verb.run, serves=verb.serves)
     return parser
 
 
@@ -119,7 +128,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(args: argparse.Namespace, show: Show) -> int:
     try:
-        return int(asyncio.run(args.run(args, show)))
+        with quick_runner() if args.serves else asyncio.Runner() as runner:
+            return int(runner.run(args.run(args, show)))
     except KeyboardInterrupt:
         return INTERRUPTED
     except Exception as error:  # noqa: BLE001 - an operator is told in one line, whatever it is

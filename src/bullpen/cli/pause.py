@@ -10,10 +10,7 @@ from bullpen.queue.queue import Queue
 async def run(args: argparse.Namespace, show: Show) -> int:
     async with opened(args) as store:
         await Queue(store, args.queue).pause()
-    if show.as_json:
-        show.document({"queue": args.queue, "paused": True})
-    else:
-        show.line(f"{args.queue} is paused: running jobs go on, no new ones start")
+    show.answer({"queue": args.queue, "paused": True}, f"{args.queue} is paused: running jobs go on, no new ones start")
     return OK
 
 

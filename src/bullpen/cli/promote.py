@@ -11,10 +11,7 @@ async def run(args: argparse.Namespace, show: Show) -> int:
     async with opened(args) as store:
         job = Queue(store, args.queue).job(args.id)
         await job.promote()
-    if show.as_json:
-        show.document({"promoted": True})
-    else:
-        show.line(f"{job.ref} waits to run")
+    show.answer({"promoted": True}, f"{job.ref} waits to run")
     return OK
 
 

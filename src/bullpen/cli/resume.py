@@ -10,10 +10,7 @@ from bullpen.queue.queue import Queue
 async def run(args: argparse.Namespace, show: Show) -> int:
     async with opened(args) as store:
         await Queue(store, args.queue).resume()
-    if show.as_json:
-        show.document({"queue": args.queue, "paused": False})
-    else:
-        show.line(f"{args.queue} goes on")
+    show.answer({"queue": args.queue, "paused": False}, f"{args.queue} goes on")
     return OK
 
 

@@ -33,10 +33,7 @@ async def run(args: argparse.Namespace, show: Show) -> int:
         else:
             await queue.job(args.id).retry()
             count = 1
-    if show.as_json:
-        show.document({"retried": count})
-    else:
-        show.line(f"{count:,} {'job waits' if count == 1 else 'jobs wait'} again in {args.queue}")
+    show.answer({"retried": count}, f"{count:,} {'job waits' if count == 1 else 'jobs wait'} again in {args.queue}")
     return OK
 
 

@@ -74,10 +74,7 @@ async def _act(args: argparse.Namespace, show: Show) -> int:
             case _:
                 await schedules.remove(args.id)
                 told, document = "is removed", {"queue": args.queue, "schedule": args.id, "removed": True}
-    if show.as_json:
-        show.document(document)
-    else:
-        show.line(f"{args.queue}/{args.id} {told}")
+    show.answer(document, f"{args.queue}/{args.id} {told}")
     return OK
 
 

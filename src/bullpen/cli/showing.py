@@ -58,6 +58,15 @@ class Show:
         self._out.write(text)
         self._out.flush()
 
+    # ── for both ─────────────────────────────────────────────────────────────────────────
+
+    def answer(self, value: Any, line: str) -> None:
+        """The whole answer: a JSON document for programs, a line for people."""
+        if self.as_json:
+            self.document(value)
+        else:
+            self.line(line)
+
     # ── for programs ─────────────────────────────────────────────────────────────────────
 
     def document(self, value: Any) -> None:

@@ -27,6 +27,8 @@ class Verb(NamedTuple):
     run: Run
     reads: bool = True
     """Has `--json`."""
+    serves: bool = False
+    """Goes on for long, for many: worth the quickest event loop that is installed."""
 
 
 def add_store(parser: argparse.ArgumentParser, *, default: object = argparse.SUPPRESS) -> None:

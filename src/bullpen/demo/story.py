@@ -2,6 +2,7 @@
 
 import json
 
+from bullpen.demo.shop import ORDERS
 from bullpen.job.events import Event, EventKind
 from bullpen.job.record import FailureKind
 
@@ -12,6 +13,8 @@ def sentence(queue: str, event: Event) -> tuple[str, str] | None:
     match event.kind:
         case EventKind.COMPLETED:
             return f"{job} is done: {_value(event)}", "good"
+        case EventKind.DELAYED if event.prev == "active" and queue == ORDERS:
+            return f"{job} waits for an approval", "odd"
         case EventKind.DELAYED if event.prev == "active":
             wait_s = max(0, (event.run_at_ms or 0) - event.at_ms) / 1000
             return f"{job} failed and is tried again in {wait_s:.1f} s", "odd"

@@ -30,7 +30,8 @@ class EventKind(StrEnum):
     RESUMED = "resumed"
 
 
-class Event(msgspec.Struct, frozen=True, omit_defaults=True):
+# Not for the garbage collector to look at: it refers to nothing that could refer back, and there are many.
+class Event(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """One line of the log. Which of the fields are set depends on the kind: see the reference."""
 
     kind: EventKind
@@ -50,3 +51,11 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True):
     count: int | None = None
     cursor: str = ""
     """Where to go on reading after this event."""
+    recorded_ms: int | None = None
+    """Of `added`, `active` and `completed`: the time as the job's record has it. Set only if the event tells all that a
+    list shows of the change, so that nobody must look at the job: an `added` one has no tags and no workspace, and no
+    attempt of the others was made before."""
+    priority: int = 0
+    """Of an event with `recorded_ms`."""
+    is_gone: bool = False
+    """Of `completed`: the job was not kept."""

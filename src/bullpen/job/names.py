@@ -19,7 +19,7 @@ _RESERVED_IDS = frozenset(
 TICK = "repeat:"
 """What the id of every tick of a schedule begins with."""
 _MAX_NAME = 200
-_MAX_ID = 300
+MAX_ID = 300
 
 
 def is_text(value: object) -> bool:
@@ -76,8 +76,8 @@ def check_explicit_id(job_id: object) -> str:
     """
     if not isinstance(job_id, str) or not is_text(job_id):
         raise BadId(f"job id {job_id!r}: use a text that is not empty, in Unicode without lone surrogates")
-    if len(job_id) > _MAX_ID:
-        raise BadId(f"job id is {len(job_id)} characters long; at most {_MAX_ID}")
+    if len(job_id) > MAX_ID:
+        raise BadId(f"job id is {len(job_id)} characters long; at most {MAX_ID}")
     if _CANONICAL_INTEGER.fullmatch(job_id):
         raise BadId(f"job id {job_id!r}: whole numbers are given by the store; add a letter")
     if job_id in _RESERVED_IDS:

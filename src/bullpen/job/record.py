@@ -5,6 +5,7 @@ from enum import StrEnum
 
 import msgspec
 
+from bullpen.job.names import TICK
 from bullpen.job.schedule import Tick, tick_of
 from bullpen.job.spec import JobSpec
 from bullpen.job.state import State
@@ -131,6 +132,11 @@ class JobRecord(msgspec.Struct, frozen=True):
     @property
     def tenant(self) -> str | None:
         return self.spec.tenant
+
+    @property
+    def is_tick(self) -> bool:
+        """Whether a schedule added it."""
+        return self.ref.id.startswith(TICK) and self.tick is not None
 
     @property
     def tick(self) -> Tick | None:

@@ -197,7 +197,7 @@ class JobType(Generic[P, R]):
         return to_plain(self.call(context), f"result of {self.name}")
 
     async def _call_batched(self, batcher: Batcher, context: Context) -> Any:
-        context._steps = None  # noqa: SLF001 - one call does several jobs: none of them can be set aside alone
+        context.forbid_steps()  # one call does several jobs: none of them can be set aside alone
         return await batcher.do(Call(context, self.arguments.unpack(context.data)))
 
     async def _around(self, context: Context, call: Callable[[], Awaitable[Any]]) -> Any:

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from bullpen.errors import BadOption
 from bullpen.job.entries import JournalEntry, JournalPage
 from bullpen.job.record import JobRef
-from bullpen.stores.base import Store
+from bullpen.stores.workplace import Workplace
 
 
 class StoreJournal:
     """Runs are jobs; a run's name is its job's queue and id, as `str(ref)` writes them."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Workplace) -> None:
         self._store = store
 
     async def append(self, run: str, entries: Sequence[JournalEntry], *, epoch: int) -> Sequence[JournalEntry]:

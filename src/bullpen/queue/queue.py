@@ -5,7 +5,7 @@ from typing import Any, Unpack
 
 from bullpen.clock import SYSTEM_CLOCK, Clock
 from bullpen.errors import BadData, BadOption
-from bullpen.job.limits import QueueStanding, Rate
+from bullpen.job.limits import CLOSE_AT_MOST_MS, QueueStanding, Rate
 from bullpen.job.names import check_explicit_id, check_job_name, check_queue_name
 from bullpen.job.options import Duration, JobOptions, OptionFields, to_ms, with_options
 from bullpen.job.spec import JobSpec, NewJob
@@ -146,6 +146,13 @@ class Queue:
         In place of the limits before; what is not said is without a limit.
         """
         await self.store.set_limits(self.name, queue_limits(concurrency, rate))
+
+    async def close_for(self, delay: Duration) -> None:
+        """Start none of its jobs for so long, on any worker: someone else has enough, as HTTP 429 says.
+
+        What runs goes on. The longest of several closings stands; a day is the most.
+        """
+        await self.store.close_for(self.name, min(to_ms("delay", delay), CLOSE_AT_MOST_MS))
 
     async def limits(self) -> QueueStanding:
         return await self.store.limits(self.name)

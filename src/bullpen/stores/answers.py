@@ -31,6 +31,8 @@ class StoreFacts(msgspec.Struct, frozen=True, kw_only=True):
     atomic_across_queues: bool = True
     detects_dead_processes: bool = False
     """Whether a killed process is noticed before its leases run out."""
+    only_works: bool = False
+    """It has the verbs by which jobs are run and no others: a server stands before the store."""
 
 
 class AddOutcome(StrEnum):
@@ -193,6 +195,8 @@ class EventPage(msgspec.Struct, frozen=True):
     """Where to go on reading."""
     gap: bool = False
     """Events between the asked cursor and the first of these were dropped from the log."""
+    is_full: bool = False
+    """As many were read as asked for, those that were passed over too: there may be more."""
 
 
 class WorkerState(StrEnum):

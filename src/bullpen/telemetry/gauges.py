@@ -1,5 +1,7 @@
 """What is looked up when someone asks, rather than counted as it happens."""
 
+from collections.abc import Mapping
+
 from bullpen.job.state import State
 from bullpen.stores.base import WorkerInfo, WorkerState
 from bullpen.telemetry.checks import Look
@@ -58,3 +60,16 @@ class WorkerGauges:
             self.busy.set(sum(ref.queue == queue for ref in info.running), queue)
             self.stuck.set(sum(ref.queue == queue for ref in info.stuck), queue)
         self.silent.set(silent_ms / 1000)
+
+
+class RunGauges:
+    """Of the records: what is told of runs of agents that are not over."""
+
+    def __init__(self, registry: Registry) -> None:
+        self.runs = registry.gauge("bullpen_runs_under_way", "Runs of agents that are not over, by state.", ("state",))
+        self.tasks = registry.gauge("bullpen_tasks_under_way", "The same of their tasks.", ("state",))
+
+    def show(self, runs: Mapping[str, int], tasks: Mapping[str, int]) -> None:
+        for gauge, counts in ((self.runs, runs), (self.tasks, tasks)):
+            for state, count in counts.items():
+                gauge.set(count, state)

@@ -5,10 +5,11 @@ import contextlib
 from collections.abc import AsyncIterator
 
 from bullpen.clock import SYSTEM_CLOCK, Clock
-from bullpen.errors import BullpenError, QueueMissing
+from bullpen.errors import BadOption, BullpenError, QueueMissing
 from bullpen.job.options import to_ms
 from bullpen.observing import Observer, Serving
 from bullpen.stores.base import Store, WorkerState
+from bullpen.stores.workplace import is_store
 from bullpen.telemetry.checks import Check, Health, HealthOptions, Status, judge, look_at, worst
 from bullpen.telemetry.gauges import StoreGauges, WorkerGauges
 from bullpen.telemetry.http import Answer, HttpServer, Place, json_answer
@@ -95,7 +96,10 @@ class _Pages:
         self._health = health
         self._worker = worker
         self._heart = heart
-        self._store = worker.store.another()
+        store = worker.store.another()
+        if not is_store(store):
+            raise BadOption("health: a remote worker sees no counts of its queues; ask the server that it works for")
+        self._store = store
         self._beating: asyncio.Task[None] | None = None
 
     async def open(self) -> None:

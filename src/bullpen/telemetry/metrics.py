@@ -21,9 +21,10 @@ from bullpen.job.verdicts import (
     Retry,
     Verdict,
 )
-from bullpen.observing import Adding, Attempt, Observer, StepAtWork
+from bullpen.observing import Adding, Attempt, StepAtWork
 from bullpen.stores.base import Rescued
-from bullpen.telemetry.registry import OTHER, Metric, Registry
+from bullpen.telemetry.agent_metrics import AgentMetrics
+from bullpen.telemetry.registry import Bounded, Metric, Registry
 
 WAITS_S = (0.005, 0.025, 0.1, 0.5, 1, 5, 15, 60, 300, 900, 3600, 14400, 86400)
 DURATIONS_S = (0.005, 0.025, 0.1, 0.5, 1, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200)
@@ -39,7 +40,7 @@ _SET_ASIDE = {
 }
 
 
-class Metrics(Observer):
+class Metrics(AgentMetrics):
     """Counts for one process. Give it to `Bullpen(telemetry=[…])`; `text()` is what Prometheus reads.
 
     With `tenants=N`, what is counted by job also has the tenant as a label: the first N of them by
@@ -87,6 +88,7 @@ class Metrics(Observer):
         self.processes_died = registry.counter(
             "bullpen_worker_processes_died_total", "Worker processes that ended unasked, by kind.", ("kind",)
         )
+        super().__init__(registry)
 
     def text(self) -> str:
         """All that was counted so far, as Prometheus reads it."""
@@ -175,19 +177,3 @@ class Metrics(Observer):
         if not self._tenants.limit:
             return ()
         return ("" if tenant is None else self._tenants.of(tenant),)
-
-
-class Bounded:
-    """The first so many values by name; all others are one."""
-
-    def __init__(self, limit: int) -> None:
-        self.limit = limit
-        self._known: set[str] = set()
-
-    def of(self, value: str) -> str:
-        if value in self._known:
-            return value
-        if len(self._known) >= self.limit:
-            return OTHER
-        self._known.add(value)
-        return value

@@ -134,6 +134,22 @@ class Registry:
         return metric
 
 
+class Bounded:
+    """The first so many values by name; all others are one."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self._known: set[str] = set()
+
+    def of(self, value: str) -> str:
+        if value in self._known:
+            return value
+        if len(self._known) >= self.limit:
+            return OTHER
+        self._known.add(value)
+        return value
+
+
 def _block(metric: Metric) -> str:
     lines = [f"{metric.name}{suffix}{labels} {number(value)}\n" for suffix, labels, value in metric.samples()]
     if not lines:

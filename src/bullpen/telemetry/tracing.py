@@ -1,6 +1,6 @@
 """OpenTelemetry: one trace from whoever adds a job, over the job and its steps, to the jobs that it adds.
 
-    producer's span
+    POST /v1/queues/{queue}/jobs      where the server's API adds it, below its caller's span
      └─ send mail              the context of this one travels in the job's headers
          └─ process mail       one for each attempt, linked to the one before
              ├─ step charge
@@ -24,7 +24,7 @@ from opentelemetry.trace import Link, Span, SpanContext, SpanKind, StatusCode, T
 from bullpen.job.record import JobRecord, JobRef
 from bullpen.job.spec import NewJob
 from bullpen.job.verdicts import Cancelled, Failed, Released, Retry, Verdict
-from bullpen.observing import Adding, Attempt, Observer, StepAtWork
+from bullpen.observing import Adding, Attempt, Observer, RequestAtWork, StepAtWork
 
 SYSTEM = "bullpen"
 _REMEMBERED = 10_000
@@ -58,6 +58,23 @@ class Tracing(Observer):
             yield
             if len(adding.added) == 1:
                 span.set_attribute("messaging.message.id", adding.added[0].id)
+
+    @contextlib.contextmanager
+    def requesting(self, request: RequestAtWork) -> Iterator[None]:
+        with self._tracer.start_as_current_span(
+            request.method,
+            context=self._context_of(request.headers),
+            kind=SpanKind.SERVER,
+            attributes={"http.request.method": request.method},
+        ) as span:
+            yield
+            if request.route is not None:
+                span.update_name(f"{request.method} {request.route}")
+                span.set_attribute("http.route", request.route)
+            if request.status is not None:
+                span.set_attribute("http.response.status_code", request.status)
+                if request.status >= 500:
+                    span.set_status(StatusCode.ERROR)
 
     @contextlib.contextmanager
     def attempting(self, attempt: Attempt) -> Iterator[None]:

@@ -15,6 +15,7 @@ from bullpen.queue.payload import to_bytes
 from bullpen.stores.base import ChildState
 from bullpen.testing.steps import DirectSteps
 from bullpen.worker.context import Context
+from bullpen.worker.desk import FixedDesk
 from bullpen.worker.family import ChildOutcome
 
 
@@ -31,7 +32,7 @@ class RecordingContext(Context):
         self._words = _Words()
         self._direct = DirectSteps(job, signals or {})
         self._kin = _Kin(children)
-        super().__init__(job, data, self._words, self._direct, self._kin)
+        super().__init__(job, data, FixedDesk(self._words, self._direct, self._kin))
 
     @property
     def logs(self) -> list[str]:

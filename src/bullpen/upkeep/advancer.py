@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from bullpen.errors import StoreError, UsageError
 from bullpen.job.schedule import ScheduleRecord
 from bullpen.scheduling.timing import next_of
-from bullpen.stores.base import Store
+from bullpen.stores.workplace import Workplace
 
 logger = logging.getLogger("bullpen.upkeep")
 
@@ -21,7 +21,7 @@ LOOK_S = 1.0
 """How often a worker looks; `docs/how-to/schedules.md` states the recovery time that follows from it."""
 
 
-async def advance(store: Store, record: ScheduleRecord) -> bool:
+async def advance(store: Workplace, record: ScheduleRecord) -> bool:
     """Add the tick after the newest one, if nobody did; whether it was us."""
     try:
         next_ms = next_of(record, store.clock.now_ms())
@@ -32,7 +32,7 @@ async def advance(store: Store, record: ScheduleRecord) -> bool:
     return await store.advance_schedule(record.queue, record.id, tick_ms=record.last_ms, next_ms=next_ms)
 
 
-async def keep_advancing(store: Store, queues: Sequence[str]) -> None:
+async def keep_advancing(store: Workplace, queues: Sequence[str]) -> None:
     """Advance what nobody did until cancelled, at times that differ between workers."""
     while True:
         await asyncio.sleep(LOOK_S * random.uniform(0.8, 1.2))  # noqa: S311 - to spread, not to hide

@@ -7,13 +7,14 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from bullpen.errors import StoreError
 from bullpen.job.record import CrashLimits, JobRef
-from bullpen.stores.base import Rescued, Store
+from bullpen.stores.base import Rescued
+from bullpen.stores.workplace import Workplace
 
 logger = logging.getLogger("bullpen.upkeep")
 
 
 async def keep_rescuing(
-    store: Store,
+    store: Workplace,
     queues: Sequence[str],
     limits: CrashLimits,
     *,

@@ -49,11 +49,6 @@ class Appetite:
     def queues(self) -> tuple[str, ...]:
         return tuple(self._free)
 
-    def take_slot(self, queue: str) -> None:
-        self._free[queue] -= 1
-        if self._shared is not None:
-            self._shared -= 1
-
     def free_slot(self, queue: str) -> None:
         self._free[queue] += 1
         if self._shared is not None:
@@ -78,9 +73,13 @@ class Appetite:
         self._change(wants, -1)
 
     def take_in(self, wants: Wants, got: Mapping[str, int]) -> bool:
-        """The trip is over; whether there may be more than it brought."""
+        """The trip is over, and what it brought has taken its slots; whether there may be more."""
         self._change(wants, 1)
+        for queue, jobs in got.items():
+            self._free[queue] -= jobs
         brought = sum(got.values())
+        if self._shared is not None:
+            self._shared -= brought
         if self._limiter is not None:
             self._limiter.count(brought)
         if self._turns is not None:

@@ -18,6 +18,7 @@ import msgspec
 from bullpen.errors import JobCancelled, Postpone, RateLimited, Unrecoverable
 from bullpen.job.spec import NewJob
 from bullpen.worker.context import Context
+from bullpen.worker.desk import FixedDesk
 from bullpen.worker.handlers import find_function
 from bullpen.worker.messages import (
     LENGTH,
@@ -108,7 +109,7 @@ class LineReporter:
 
 
 def run_one(line: Line, job: RunJob) -> None:
-    context = Context(job.job, job.data, LineReporter(line))
+    context = Context(job.job, job.data, FixedDesk(LineReporter(line)))
     line.running = context
     answer: FromProcess
     try:

@@ -7,47 +7,30 @@ from any thread; lines and progress reach the store in batches, before the job i
 import asyncio
 import logging
 from collections.abc import Coroutine, Mapping, Sequence
-from typing import Any, NoReturn, Protocol, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from bullpen.errors import JobCancelled, RateLimited, UsageError
 from bullpen.job.record import JobRecord, JobRef
 from bullpen.job.spec import NewJob
 from bullpen.job.trees import check_children, check_trees, with_ids
 from bullpen.stores.base import ChildState
+from bullpen.worker.desk import Desk, FixedDesk
 from bullpen.worker.durable import Durable, StepsOfJob
 from bullpen.worker.family import ChildOutcome, Family, wait_unless_done
 
 T = TypeVar("T")
 
 
-class Reporter(Protocol):
-    """Where a context's words go: to the store's outbox, or through a pipe to the parent process."""
-
-    def log(self, line: str) -> None: ...
-
-    def progress(self, value: Any) -> None: ...
-
-    def then(self, job: NewJob) -> None: ...
-
-
 class Context(Durable):
     """What a handler is given: its job, the data, and the ways to report on it."""
 
-    def __init__(
-        self,
-        job: JobRecord,
-        data: Any,
-        reporter: Reporter,
-        steps: StepsOfJob | None = None,
-        family: Family | None = None,
-    ) -> None:
+    def __init__(self, job: JobRecord, data: Any, desk: Desk) -> None:
         self.job = job
         self.data = data
         """The payload, as Python values."""
-        self._reporter = reporter
-        self._steps = steps
-        self._family = family
+        self._desk = desk
         self._cancel_reason: str | None = None
+        self._is_cancel_asked = False
         self._loop: asyncio.AbstractEventLoop | None = None
         """The worker's, for a handler in a thread."""
 
@@ -98,16 +81,16 @@ class Context(Durable):
 
     def log(self, line: str) -> None:
         """Add a line to the job's own log, which people read beside the job."""
-        self._reporter.log(line)
+        self._desk.reporter.log(line)
 
     def progress(self, value: Any) -> None:
         """Say how far the job is: a number or an object."""
-        self._reporter.progress(value)
+        self._desk.reporter.progress(value)
 
     def then(self, job: NewJob) -> None:
         """Add this prepared job (`queue.prepare(…)`) if and when this one completes, in the same step."""
         check_trees([job])
-        self._reporter.then(with_ids(job))
+        self._desk.reporter.then(with_ids(job))
 
     # ── children ─────────────────────────────────────────────────────────────────────────
 
@@ -151,9 +134,10 @@ class Context(Durable):
 
     @property
     def _relatives(self) -> Family:
-        if self._family is None:
+        family = self._desk.family
+        if family is None:
             raise UsageError("children: a handler in a process of its own cannot ask for them; use an async one")
-        return self._family
+        return family
 
     def limited(self, delay: float, *, whole_queue: bool = False) -> NoReturn:
         """Say that a limit was met elsewhere, as with HTTP 429: no job of the group starts for so many seconds.
@@ -171,6 +155,11 @@ class Context(Durable):
         return self._cancel_reason is not None
 
     @property
+    def is_cancel_asked(self) -> bool:
+        """Whether somebody cancelled the job itself: not its worker that stops, or a time that is over."""
+        return self._is_cancel_asked
+
+    @property
     def cancel_reason(self) -> str | None:
         return self._cancel_reason
 
@@ -182,10 +171,18 @@ class Context(Durable):
         if self._cancel_reason is not None:
             raise JobCancelled(self._cancel_reason)
 
+    def _steps_of_job(self) -> StepsOfJob | None:
+        return self._desk.steps
+
+    def forbid_steps(self) -> None:
+        """For the runtime: durable steps cannot be used in this call."""
+        self._desk = FixedDesk(self._desk.reporter, None, self._desk.family)
+
     def mark_in_thread(self, loop: asyncio.AbstractEventLoop) -> None:
         """For the runtime: let `blocking` work."""
         self._loop = loop
 
-    def mark_cancelled(self, reason: str) -> None:
+    def mark_cancelled(self, reason: str, *, is_asked: bool = True) -> None:
         """For the runtime: let the handler see that it is to stop."""
         self._cancel_reason = reason
+        self._is_cancel_asked = is_asked

@@ -5,12 +5,12 @@ from collections.abc import Mapping
 
 from bullpen.errors import QueueMissing
 from bullpen.job.limits import NO_LIMITS, QueueLimits
-from bullpen.stores.base import Store
+from bullpen.stores.workplace import Workplace
 
 logger = logging.getLogger("bullpen.worker")
 
 
-async def declare_limits(store: Store, declared: Mapping[str, QueueLimits]) -> None:
+async def declare_limits(store: Workplace, declared: Mapping[str, QueueLimits]) -> None:
     """Put them into the store; what an operator set there stands, since a restart must not undo it."""
     for queue, limits in declared.items():
         try:

@@ -21,7 +21,8 @@ from bullpen.journal.steps import Steps
 from bullpen.journal.suspension import Suspension
 from bullpen.journal.sync import SyncSteps
 from bullpen.queue.payload import to_bytes
-from bullpen.stores.base import Delivery, Store
+from bullpen.stores.base import Delivery
+from bullpen.stores.workplace import Workplace
 from bullpen.worker.judging import describe
 from bullpen.worker.options import WorkerOptions
 
@@ -47,19 +48,26 @@ class StepsOfJob(Protocol):
 
 
 class JobSteps:
-    """The durable steps of one activation; what a job that asks for none costs is this object."""
+    """The durable steps of one activation of a job."""
 
     __slots__ = ("_clock", "_in_place_ms", "_job", "_loop", "_options", "_steps", "_store")
 
     def __init__(
-        self, store: Store, job: JobRecord, options: WorkerOptions, clock: Clock, *, in_place_ms: int = IN_PLACE_MS
+        self,
+        store: Workplace,
+        job: JobRecord,
+        options: WorkerOptions,
+        clock: Clock,
+        loop: asyncio.AbstractEventLoop,
+        *,
+        in_place_ms: int = IN_PLACE_MS,
     ) -> None:
         self._store = store
         self._job = job
         self._options = options
         self._clock = clock
         self._in_place_ms = in_place_ms
-        self._loop = asyncio.get_running_loop()
+        self._loop = loop
         self._steps: Steps | None = None
 
     @property
@@ -110,8 +118,6 @@ class JobSteps:
 
 class Durable:
     """The part of a context that asks for durable steps."""
-
-    _steps: StepsOfJob | None = None
 
     @overload
     def step(
@@ -188,9 +194,13 @@ class Durable:
 
     @property
     def _known(self) -> StepsOfJob:
-        if self._steps is None:
+        steps = self._steps_of_job()
+        if steps is None:
             raise BadStep(_NOT_HERE)
-        return self._steps
+        return steps
+
+    def _steps_of_job(self) -> StepsOfJob | None:
+        raise NotImplementedError
 
     def _is_to_stop(self) -> bool:
         raise NotImplementedError

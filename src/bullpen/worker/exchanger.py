@@ -15,18 +15,21 @@ import contextlib
 import itertools
 import logging
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from bullpen.errors import StoreCorrupt, StoreError, StoreTooNew
 from bullpen.job.record import ClaimedJob, JobRef
 from bullpen.job.verdicts import Settlement, Verdict
 from bullpen.scheduling.pauses import Pauses
-from bullpen.stores.base import Exchanged, SettleOutcome, Store
+from bullpen.stores.base import Exchanged, SettleOutcome
+from bullpen.stores.workplace import Workplace
 from bullpen.worker.appetite import NOTHING, Appetite, Wants
 from bullpen.worker.options import WorkerOptions
 from bullpen.worker.running import LeaseBook
 
 logger = logging.getLogger("bullpen.worker")
+
+_SETTLED = SettleOutcome.SETTLED  # looked up once, not for each job
 
 _WATCH_MS = 5_000
 """A worker looks for work that often though nobody woke it."""
@@ -37,12 +40,12 @@ _LONGEST_PAUSE_S = 5.0
 class Exchanger:
     def __init__(
         self,
-        store: Store,
+        store: Workplace,
         appetite: Appetite,
         worker: str,
         options: WorkerOptions,
         book: LeaseBook,
-        start: Callable[[ClaimedJob], None],
+        start: Callable[[Sequence[ClaimedJob]], None],
         on_failed: Callable[[JobRef], None],
     ) -> None:
         self._store = store
@@ -64,19 +67,18 @@ class Exchanger:
         self._share = appetite.share
         self._attention = asyncio.Event()
         self._watch = asyncio.Event()
-        self.settled = 0
 
     # ── said by the worker ───────────────────────────────────────────────────────────────
 
-    def take_slot(self, queue: str) -> None:
-        self._appetite.take_slot(queue)
-
-    def free_slot(self, queue: str) -> None:
-        self._appetite.free_slot(queue)
+    def finish(self, claimed: ClaimedJob, verdict: Verdict | None) -> None:
+        """Its slot is free again; settle it on the next trip, unless another answers for it."""
+        self._appetite.free_slot(claimed.lease.ref.queue)
+        if verdict is not None:
+            self._verdicts.append(Settlement(claimed.lease, verdict))
         self._attention.set()
 
     def send(self, claimed: ClaimedJob, verdict: Verdict) -> None:
-        """Settle on the next trip."""
+        """Settle on the next trip, while its slot stays taken."""
         self._verdicts.append(Settlement(claimed.lease, verdict))
         self._attention.set()
 
@@ -135,8 +137,12 @@ class Exchanger:
 
     async def _until_attention(self) -> None:
         """Wait for something to happen, or for the limiter to let more start."""
+        closed_for_s = self._appetite.closed_for_s()
+        if closed_for_s is None:
+            await self._attention.wait()
+            return
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(self._appetite.closed_for_s()):
+            async with asyncio.timeout(closed_for_s):
                 await self._attention.wait()
 
     def _take_verdicts(self) -> list[Settlement]:
@@ -173,14 +179,8 @@ class Exchanger:
             if self._observers:
                 self._observe(settlement, outcome)
             self._book.strike(settlement.lease.token)
-            if outcome == SettleOutcome.LEASE_LOST:
-                # Its new holder answers for it; what our handler did was in vain.
-                logger.warning("job %s was lost to another worker; its outcome is dropped", settlement.lease.ref)
-                continue
-            if outcome == SettleOutcome.PENDING_CHILDREN:
-                ref = settlement.lease.ref
-                logger.warning("job %s has children that are not done: it waits for them and runs again", ref)
-            self.settled += 1
+            if outcome is not _SETTLED:
+                _warn(settlement, outcome)
 
     def _observe(self, settlement: Settlement, outcome: SettleOutcome) -> None:
         if outcome == SettleOutcome.LEASE_LOST:
@@ -193,8 +193,7 @@ class Exchanger:
         for claimed in answer.claimed.jobs:
             got[claimed.lease.ref.queue] += 1
         may_be_more = self._appetite.take_in(wants, got)
-        for claimed in answer.claimed.jobs:
-            self._start(claimed)
+        self._start(answer.claimed.jobs)
         if may_be_more:
             self._hungry = True
             self._attention.set()
@@ -215,3 +214,12 @@ class Exchanger:
             self._watch.clear()
             self._hungry = True
             self._attention.set()
+
+
+def _warn(settlement: Settlement, outcome: SettleOutcome) -> None:
+    ref = settlement.lease.ref
+    if outcome is SettleOutcome.LEASE_LOST:
+        # Its new holder answers for it; what our handler did was in vain.
+        logger.warning("job %s was lost to another worker; its outcome is dropped", ref)
+    else:
+        logger.warning("job %s has children that are not done: it waits for them and runs again", ref)

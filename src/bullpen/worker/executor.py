@@ -5,28 +5,28 @@ import contextvars
 import functools
 import inspect
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, assert_never
 
 from bullpen.clock import Clock
 from bullpen.errors import BullpenError, TenantRefused
 from bullpen.job.options import to_ms
-from bullpen.job.record import ClaimedJob, CrashKind, JobRecord
+from bullpen.job.record import ClaimedJob, CrashKind
 from bullpen.job.spec import NewJob
-from bullpen.job.verdicts import Cancelled, Completed, Failed, Parked, Postponed, Released, Verdict
+from bullpen.job.verdicts import Cancelled, Completed, Failed, Postponed, Released, Verdict
 from bullpen.journal.suspension import Suspension, found_in, merged
 from bullpen.observing import Adding, Attempt
 from bullpen.queue.payload import from_bytes, to_bytes
 from bullpen.settings import may_advance_schedules
-from bullpen.stores.base import Store
+from bullpen.stores.workplace import Workplace
 from bullpen.worker.context import Context
-from bullpen.worker.durable import IN_PLACE_MS, JobSteps
-from bullpen.worker.family import Leave, StoreFamily
-from bullpen.worker.handlers import Handler, Mode, Registry
+from bullpen.worker.desk import JobDesk, Surroundings
+from bullpen.worker.durable import IN_PLACE_MS
+from bullpen.worker.family import Leave
+from bullpen.worker.handlers import Mode, Registry
 from bullpen.worker.judging import timed_out, verdict_on_error, verdict_on_failure
 from bullpen.worker.options import VerifyTenant, WorkerOptions
 from bullpen.worker.processes import ProcessCrash, Processes
-from bullpen.worker.reporting import StoreReporter
 from bullpen.worker.running import Run, Stop, StopCause
 from bullpen.worker.threads import Threads
 from bullpen.worker.ticking import HeldBack, Ticker
@@ -35,12 +35,21 @@ logger = logging.getLogger("bullpen.worker")
 
 OnVerdict = Callable[[Run, Verdict | None], None]
 
+# Looked up once, not for each job: on Python 3.11 a member of an enum costs as much as to make a small object.
+_ASYNC, _PROCESS = Mode.ASYNC, Mode.PROCESS
+
 
 class Executor:
     """Runs claimed jobs and says what became of each; None where another answers for it."""
 
     def __init__(
-        self, store: Store, registry: Registry, options: WorkerOptions, clock: Clock, *, in_place_ms: int = IN_PLACE_MS
+        self,
+        store: Workplace,
+        registry: Registry,
+        options: WorkerOptions,
+        clock: Clock,
+        *,
+        in_place_ms: int = IN_PLACE_MS,
     ) -> None:
         self._store = store
         self._registry = registry
@@ -48,6 +57,7 @@ class Executor:
         self._observers = options.observers
         self._clock = clock
         self._in_place_ms = in_place_ms
+        self._around: Surroundings | None = None
         self._usual_timeout_ms = to_ms("timeout", options.timeout)
         self._threads = Threads()
         self._processes = Processes()
@@ -66,38 +76,41 @@ class Executor:
             data = from_bytes(job.data, what="data", codec=self._options.codec)
         except BullpenError as error:
             return verdict_on_error(error, job, self._options)
-        reporter = StoreReporter(self._store, job.ref, asyncio.get_running_loop())
-        family = StoreFamily(self._store, claimed.lease, job, self._options.codec, self._observers)
-        context = Context(job, data, reporter, self._steps_of(job, handler), family)
+        desk = JobDesk(self._around or self._look_around(), claimed, has_steps=handler.mode is not _PROCESS)
+        context = Context(job, data, desk)
         if handler.on_progress is not None:
-            reporter.on_progress = functools.partial(handler.on_progress, context)
+            desk.on_progress = functools.partial(handler.on_progress, context)
         timeout_ms = job.spec.timeout_ms or self._usual_timeout_ms
-        return Run(claimed, handler, context, timeout_ms, self._clock.mono_ms())
+        return Run(claimed, handler, context, desk, timeout_ms)
 
-    def _steps_of(self, job: JobRecord, handler: Handler) -> JobSteps | None:
-        if handler.mode == Mode.PROCESS:
-            return None
-        return JobSteps(self._store, job, self._options, self._clock, in_place_ms=self._in_place_ms)
+    def _look_around(self) -> Surroundings:
+        """With the first job: which loop runs is a system call to ask, too much to ask for each."""
+        loop = asyncio.get_running_loop()
+        self._around = Surroundings(self._store, self._options, self._clock, loop, self._in_place_ms)
+        return self._around
 
-    async def perform(self, run: Run, report: OnVerdict) -> None:
+    def perform(self, run: Run, report: OnVerdict) -> Coroutine[Any, Any, None]:
         """Run the handler to its end, and report the verdict. Never raises for what the handler does."""
-        verdict = await (self._observed(run) if self._observers else self._attempt(run))
-        report(run, None if run.over else verdict)
+        return self._observed(run, report) if self._observers else self._attempt(run, report)
 
-    async def _observed(self, run: Run) -> Verdict | None:
+    async def _observed(self, run: Run, report: OnVerdict) -> None:
         attempt = Attempt(run.job)
-        with self._observers.attempting(attempt):
-            attempt.verdict = await self._attempt(run)
-        return attempt.verdict
 
-    async def _attempt(self, run: Run) -> Verdict | None:
-        reporter = _reporter(run)
+        def note(_: Run, verdict: Verdict | None) -> None:
+            attempt.verdict = verdict
+
+        with self._observers.attempting(attempt):
+            await self._attempt(run, note)
+        report(run, attempt.verdict)
+
+    async def _attempt(self, run: Run, report: OnVerdict) -> None:
+        verdict: Verdict | None
         try:
-            if run.job.tick is not None:
+            if run.job.is_tick:
                 await self._ticker.begin(run.claimed)
             value = await self._call(run)
             run.has_ended = True
-            verdict: Verdict | None = _parked_at_end(run) or self._completed(value, reporter)
+            verdict = run.desk.verdict_at_end() or self._completed(value, run.desk)
         except asyncio.CancelledError as error:
             if run.stop is not None:
                 verdict = self._stopped(run, run.stop)
@@ -107,8 +120,9 @@ class Executor:
                 verdict = self._raised(run, error)  # the handler's own, from something that it cancelled
         except HeldBack as held:
             run.context.log(held.why)
-            await reporter.flush()
-            return held.verdict
+            await run.desk.reporter.flush()
+            report(run, held.verdict)
+            return
         except Suspension as suspension:
             verdict = suspension.verdict
         except BaseExceptionGroup as group:
@@ -121,15 +135,17 @@ class Executor:
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a handler raises is its verdict
             verdict = self._raised(run, error)
         run.has_ended = True
-        if reporter.has_words:
-            await reporter.flush()
+        if (said := run.desk.said) is not None and said.has_words:
+            await said.flush()
         if run.handler.on_verdict is not None and verdict is not None:
             await run.handler.on_verdict(run.context, verdict)
-        return verdict
+        report(run, None if run.over else verdict)
 
     def _call(self, run: Run) -> Awaitable[Any]:
         if self._options.verify_tenant is None and run.handler.around is None:
-            return self._call_itself(run)
+            # The usual handler is called with nothing in between.
+            is_async = run.handler.mode is _ASYNC
+            return run.handler.function(run.context) if is_async else self._call_itself(run)
         return self._call_with_care(run)
 
     async def _call_with_care(self, run: Run) -> Any:
@@ -161,16 +177,14 @@ class Executor:
             case unknown:
                 assert_never(unknown)
 
-    def _completed(self, value: Any, reporter: StoreReporter) -> Completed:
-        return Completed(
-            to_bytes(value, what="result", codec=self._options.codec, limit=self._options.max_result_bytes),
-            self._follow_ups(reporter),
-        )
+    def _completed(self, value: Any, desk: JobDesk) -> Completed:
+        result = to_bytes(value, what="result", codec=self._options.codec, limit=self._options.max_result_bytes)
+        return Completed(result) if desk.said is None else Completed(result, self._follow_ups(desk.said.follow_ups))
 
-    def _follow_ups(self, reporter: StoreReporter) -> tuple[NewJob, ...]:
-        if not self._observers or not reporter.follow_ups:
-            return tuple(reporter.follow_ups)
-        adding = Adding(list(reporter.follow_ups))
+    def _follow_ups(self, jobs: Sequence[NewJob]) -> tuple[NewJob, ...]:
+        if not self._observers or not jobs:
+            return tuple(jobs)
+        adding = Adding(list(jobs))
         with self._observers.adding(adding):
             return tuple(adding.jobs)
 
@@ -209,17 +223,6 @@ class Executor:
         await self._processes.close()
 
 
-def _parked_at_end(run: Run) -> Parked | None:
-    steps = run.context._steps  # noqa: SLF001 - made in `prepare`
-    return None if steps is None else steps.verdict_at_end()
-
-
 def _is_being_cancelled() -> bool:
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
-
-
-def _reporter(run: Run) -> StoreReporter:
-    reporter = run.context._reporter  # noqa: SLF001 - made in `prepare`
-    assert isinstance(reporter, StoreReporter)
-    return reporter

@@ -13,7 +13,8 @@ from bullpen.job.trees import natural_order, with_ids
 from bullpen.job.verdicts import AwaitChildren, Verdict
 from bullpen.observing import Adding, Observers
 from bullpen.queue.payload import Codec, from_bytes
-from bullpen.stores.base import ChildState, Store
+from bullpen.stores.base import ChildState
+from bullpen.stores.workplace import Workplace
 
 _PAGE = 1_000
 
@@ -54,7 +55,9 @@ class StoreFamily:
 
     __slots__ = ("_added", "_codec", "_job", "_lease", "_observers", "_store")
 
-    def __init__(self, store: Store, lease: Lease, job: JobRecord, codec: Codec | None, observers: Observers) -> None:
+    def __init__(
+        self, store: Workplace, lease: Lease, job: JobRecord, codec: Codec | None, observers: Observers
+    ) -> None:
         self._store = store
         self._lease = lease
         self._job = job

@@ -1,5 +1,6 @@
 """From what a handler did to a verdict."""
 
+import math
 import traceback
 
 from bullpen.errors import JobCancelled, Postpone, RateLimited, Unrecoverable
@@ -13,6 +14,8 @@ from bullpen.worker.options import RetryPolicy, WorkerOptions
 _RETRYABLE_STATUS = frozenset({408, 425, 429})
 _MAX_MESSAGE = 2_000
 _MAX_STACK = 20_000
+_LONGEST_TOLD_S = 3_600
+"""As long as a pause may grow; no one else decides that a job waits for days."""
 
 
 class HandlerRaised(Exception):
@@ -34,7 +37,10 @@ def verdict_on_error(error: BaseException, job: JobRecord, options: WorkerOption
         return Limited(min(max(0, round(error.delay * 1000)), CLOSE_AT_MOST_MS), group_only=not error.whole_queue)
     if isinstance(error, JobCancelled):
         return Cancelled(str(error))
-    return verdict_on_failure(describe(error, options.retry_policy), job, options)
+    verdict = verdict_on_failure(describe(error, options.retry_policy), job, options)
+    if isinstance(verdict, Retry):
+        verdict = Retry(verdict.failure, max(verdict.delay_ms, _told_to_wait_ms(error)))
+    return verdict
 
 
 def verdict_on_failure(failure: Failure, job: JobRecord, options: WorkerOptions) -> Verdict:
@@ -76,6 +82,14 @@ def is_retryable(error: BaseException, policy: RetryPolicy) -> bool:
 def _code(error: BaseException) -> object:
     code = getattr(error, "code", None)
     return code if isinstance(code, str | int) else None
+
+
+def _told_to_wait_ms(error: BaseException) -> int:
+    """For how long whoever refused wants to be left alone, as errors of common clients say in seconds."""
+    seconds = getattr(error, "retry_after", None)
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not math.isfinite(seconds):
+        return 0
+    return round(1000 * min(max(0, seconds), _LONGEST_TOLD_S))
 
 
 def _http_status(error: BaseException) -> int | None:

@@ -1,61 +1,41 @@
 """The lease thread: a loop and a store of its own, so that no handler can starve it.
 
-It renews leases, brings cancellations, beats for the worker, rescues what others lost, sees
-who blocks the worker's loop, and ends what outlasts its timeout and does not give way.
+It renews leases, brings cancellations, beats for the worker, rescues what others lost; and
+its overseer sees who blocks the worker's loop, and ends what outlasts its timeout.
 """
 
 import asyncio
 import logging
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from typing import Protocol
 
 from bullpen.clock import Clock
-from bullpen.errors import BullpenError, StoreError
-from bullpen.job.options import to_ms
-from bullpen.job.record import JobRecord, JobRef
-from bullpen.job.verdicts import Failed, Released, Settlement
+from bullpen.errors import StoreError, StoreUnavailable
+from bullpen.job.record import JobRef
 from bullpen.scheduling.pauses import Pauses
 from bullpen.settings import may_advance_schedules
-from bullpen.stores.base import Renewal, Store, WorkerInfo
+from bullpen.stores.base import Renewal
+from bullpen.stores.workplace import Workplace
 from bullpen.upkeep.advancer import keep_advancing
 from bullpen.upkeep.rescuer import keep_rescuing
-from bullpen.worker.judging import timed_out, verdict_on_failure
-from bullpen.worker.memory import resident_mb
 from bullpen.worker.options import WorkerOptions
+from bullpen.worker.overseer import Charge, Overseer
 from bullpen.worker.running import LeaseBook, Run, Stop, StopCause
-from bullpen.worker.watchdog import Block, Pulse, who_blocks
+from bullpen.worker.watchdog import Pulse
 
 logger = logging.getLogger("bullpen.worker")
 
+_CANCEL_AGAIN_S = 1.0
 _LOOK_S = 0.1
 _BEAT_MS = 5_000
 _NOTICE_MS = 1_000
-
-
-class Charge(Protocol):
-    """What the lease thread asks of the worker; each is safe from any thread."""
-
-    def info(self) -> WorkerInfo: ...
-
-    def ask_to_stop(self, token: str, stop: Stop) -> None: ...
-
-    def recycle(self, why: str) -> None: ...
-
-    def gave_up(self, run: Run) -> None:
-        """This run was settled though its handler goes on."""
-
-    def failed_unrun(self, job: JobRecord) -> None:
-        """This job failed for good and no handler was there to say so."""
-
-    def replace_process(self) -> bool:
-        """End this process at once if someone will start another; False if nobody will."""
+_OPENINGS = 5
 
 
 class LeaseKeeper:
     def __init__(
         self,
-        store: Store,
+        store: Workplace,
         queues: Sequence[str],
         options: WorkerOptions,
         clock: Clock,
@@ -66,16 +46,14 @@ class LeaseKeeper:
         self._store = store
         self._queues = queues
         self._options = options
-        self._clock = clock
         self._book = book
-        self._pulse = pulse
         self._charge = charge
+        self._overseer = Overseer(store, options, clock, book, pulse, charge)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stopping: asyncio.Event | None = None
         self._beat_now: asyncio.Event | None = None
         self._started = threading.Event()
         self._failure: Exception | None = None
-        self._block: Block | None = None
         self._thread = threading.Thread(target=self._run, name="bullpen-leases", daemon=True)
 
     def start(self) -> None:
@@ -93,7 +71,7 @@ class LeaseKeeper:
     def tell_failed(self, ref: JobRef) -> None:
         """Look at a job that failed under no handler's eyes, and pass it on."""
         if self._loop is not None:
-            asyncio.run_coroutine_threadsafe(self._tell_failed(ref), self._loop)
+            asyncio.run_coroutine_threadsafe(self._overseer.tell_failed(ref), self._loop)
 
     def stop(self) -> None:
         """End the thread, with a last beat. Blocks: not for the event loop."""
@@ -115,19 +93,28 @@ class LeaseKeeper:
         finally:
             self._started.set()
 
+    async def _open(self) -> None:
+        """The worker's own store has just been opened: what breaks the way to this one is tried again."""
+        pauses = Pauses(0.05, 1.0)
+        for _ in range(_OPENINGS):
+            try:
+                return await self._store.open()
+            except StoreUnavailable:
+                await asyncio.sleep(pauses.next_s())
+        return await self._store.open()
+
     async def _live(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._stopping = asyncio.Event()
         self._beat_now = asyncio.Event()
-        await self._store.open()
+        await self._open()
         try:
-            await self._beat_once()
+            await self._register()
             self._started.set()
             async with asyncio.TaskGroup() as tasks:
                 chores = [tasks.create_task(chore) for chore in self._chores()]
                 await self._stopping.wait()
-                for chore in chores:
-                    chore.cancel()
+                await _end(chores)
             await self._try("say farewell", self._beat_once)
         finally:
             await self._store.close()
@@ -147,7 +134,7 @@ class LeaseKeeper:
                 self._queues,
                 self._options.limits,
                 every_ms=max(rescue_ms, 50),
-                on_failed=self._tell_failed,
+                on_failed=self._overseer.tell_failed,
                 on_rescued=self._options.observers.rescued,
             ),
         ]
@@ -196,79 +183,25 @@ class LeaseKeeper:
             self._beat_now.clear()
             await self._try("beat", self._beat_once)
 
+    async def _register(self) -> None:
+        """The first beat. A store that answered a moment ago and is away now is no reason not to begin."""
+        assert self._beat_now is not None
+        try:
+            await self._beat_once()
+        except StoreUnavailable as error:
+            logger.warning("cannot register yet: %s", error)
+            self._beat_now.set()
+
     async def _beat_once(self) -> None:
         await self._store.beat(self._charge.info(), ttl_ms=3 * _BEAT_MS)
 
     async def _look_after(self) -> None:
-        grace_ms = to_ms("timeout_grace", self._options.timeout_grace)
         while True:
             await asyncio.sleep(_LOOK_S)
-            await self._watch_the_loop()
-            for run in self._book.runs():
-                if not run.over and self._clock.mono_ms() > run.deadline_ms + grace_ms:
-                    await self._try("end an overdue job", self._end_overdue, run)
-            self._watch_memory()
-
-    def _watch_memory(self) -> None:
-        limit = self._options.max_memory_mb
-        if limit is not None and (size := resident_mb()) > limit:
-            self._charge.recycle(f"memory is {size} MB, the limit is {limit}")
-
-    # ── blocked loops and overdue jobs ───────────────────────────────────────────────────
-
-    async def _watch_the_loop(self) -> None:
-        silent_ms = self._pulse.silent_ms()
-        if silent_ms < to_ms("block_warning", self._options.block_warning):
-            if self._block is not None:
-                block, self._block = self._block, None
-                await self._tell(
-                    block.run.job.ref, f"event loop blocked {block.longest_ms / 1000:.1f} s in {block.place}"
-                )
-        elif self._block is not None:
-            self._block.longest_ms = silent_ms
-        elif (found := who_blocks(self._pulse, self._book.runs())) is not None:
-            run, place = found
-            self._block = Block(run, place, silent_ms)
-            await self._tell(run.job.ref, f"event loop is blocked, for {silent_ms / 1000:.1f} s so far, in {place}")
-
-    async def _end_overdue(self, run: Run) -> None:
-        """Settle it as timed out though its handler goes on, and have the process replaced."""
-        run.over = True
-        verdict = verdict_on_failure(timed_out(run.timeout_ms), run.job, self._options)
-        await self._store.settle([Settlement(run.lease, verdict)], request=f"overdue {run.lease.token}")
-        await self._tell(run.job.ref, "outlasted its timeout and did not give way: ended without its handler")
-        logger.error("job %s outlasted its timeout and its handler goes on", run.job.ref)
-        if isinstance(verdict, Failed):
-            await self._tell_failed(run.job.ref)
-        else:
-            self._options.observers.settled(run.job, verdict)
-        loop_is_blocked = self._pulse.silent_ms() > _LOOK_S * 1000
-        self._charge.gave_up(run)
-        if loop_is_blocked:
-            await self._leave_at_once()
-
-    async def _leave_at_once(self) -> None:
-        """The loop can finish nothing more: hand back what else it holds and end the process."""
-        others = [run for run in self._book.runs() if not run.over]
-        await self._store.settle(
-            [Settlement(run.lease, Released()) for run in others], request=f"leave {self._charge.info().name}"
-        )
-        if not self._charge.replace_process():
-            logger.error("the event loop is blocked and no supervisor is there to replace this process")
-
-    async def _tell_failed(self, ref: JobRef) -> None:
-        """Pass on a job that failed under no handler's eyes."""
-        try:
-            self._charge.failed_unrun(await self._store.job(ref))
-        except BullpenError as error:
-            logger.warning("job %s failed and cannot be looked at: %s", ref, error)
-
-    async def _tell(self, ref: JobRef, line: str) -> None:
-        logger.warning("job %s: %s", ref, line)
-        try:
-            await self._store.add_log(ref, [line])
-        except BullpenError as error:
-            logger.warning("could not note that in the job's log: %s", error)
+            await self._overseer.watch_the_loop()
+            for run in self._overseer.overdue():
+                await self._try("end an overdue job", self._overseer.end_overdue, run)
+            self._overseer.watch_memory()
 
     async def _try(self, what: str, do: Callable[..., Awaitable[None]], *arguments: object) -> None:
         """A chore that the store refuses now is done the next time."""
@@ -276,3 +209,11 @@ class LeaseKeeper:
             await do(*arguments)
         except StoreError as error:
             logger.warning("cannot %s: %s", what, error)
+
+
+async def _end(chores: Sequence["asyncio.Task[None]"]) -> None:
+    """Cancel until they have ended: a driver below may swallow a cancellation, and its chore would go on for ever."""
+    while pending := [chore for chore in chores if not chore.done()]:
+        for chore in pending:
+            chore.cancel()
+        await asyncio.wait(pending, timeout=_CANCEL_AGAIN_S)

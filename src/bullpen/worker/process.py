@@ -1,10 +1,10 @@
 """One supervised worker process: `python -m bullpen.worker.process module:make_worker`."""
 
-import asyncio
 import logging
 import os
 import sys
 
+from bullpen.worker.runner import quick_runner
 from bullpen.worker.supervised import EXIT_REPLACE, Ended
 from bullpen.worker.supervisor import make_worker_from
 
@@ -15,13 +15,7 @@ async def _main(factory: str) -> int:
 
 
 def main() -> None:
-    try:
-        import uvloop
-    except ImportError:
-        runner = asyncio.Runner()
-    else:
-        runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
-    code = runner.run(_main(sys.argv[1]))
+    code = quick_runner().run(_main(sys.argv[1]))
     # Handlers that were handed back may still run in threads: they must not keep the process.
     logging.shutdown()
     sys.stdout.flush()

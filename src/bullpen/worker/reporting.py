@@ -4,28 +4,43 @@ import asyncio
 import collections
 import logging
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from bullpen.errors import BullpenError
 from bullpen.job.record import JobRef
 from bullpen.job.spec import NewJob
 from bullpen.queue.payload import to_bytes
-from bullpen.stores.base import Store
+from bullpen.stores.workplace import Workplace
 
 _SEND_AFTER_S = 0.1
 
 logger = logging.getLogger("bullpen.worker")
 
 
+class Reporter(Protocol):
+    """Where a job's words go: to the store's outbox, or through a pipe to the parent process."""
+
+    def log(self, line: str) -> None: ...
+
+    def progress(self, value: Any) -> None: ...
+
+    def then(self, job: NewJob) -> None: ...
+
+
 class StoreReporter:
     """Takes words from any thread; sends them from the worker's event loop."""
 
-    __slots__ = ("_due", "_lines", "_loop", "_progress", "_ref", "_sending", "_store", "follow_ups", "on_progress")
+    __slots__ = ("_due", "_lines", "_loop", "_on_progress", "_progress", "_ref", "_sending", "_store", "follow_ups")
 
-    def __init__(self, store: Store, ref: JobRef, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self,
+        store: Workplace,
+        ref: JobRef,
+        loop: asyncio.AbstractEventLoop,
+        on_progress: Callable[[Any], Any] | None = None,
+    ) -> None:
         self.follow_ups: list[NewJob] = []
-        self.on_progress: Callable[[Any], Any] | None = None
-        """Also told of each progress, on the loop."""
+        self._on_progress = on_progress
         self._store = store
         self._ref = ref
         self._loop = loop
@@ -41,8 +56,8 @@ class StoreReporter:
 
     def progress(self, value: Any) -> None:
         self._progress = to_bytes(value, what="progress")
-        if self.on_progress is not None:
-            self._loop.call_soon_threadsafe(self.on_progress, value)
+        if self._on_progress is not None:
+            self._loop.call_soon_threadsafe(self._on_progress, value)
         self._send_soon()
 
     def then(self, job: NewJob) -> None:

@@ -8,6 +8,7 @@ import msgspec
 
 from bullpen.job.record import ClaimedJob, JobRecord, Lease
 from bullpen.worker.context import Context
+from bullpen.worker.desk import JobDesk
 from bullpen.worker.handlers import Handler, Mode
 
 
@@ -26,16 +27,34 @@ class Stop(msgspec.Struct, frozen=True):
 class Run:
     """Owned by the worker's event loop; the lease thread reads it and may set `over`."""
 
-    __slots__ = ("claimed", "context", "deadline_ms", "handler", "has_ended", "over", "stop", "task", "timeout_ms")
+    __slots__ = (
+        "claimed",
+        "context",
+        "deadline_ms",
+        "desk",
+        "handler",
+        "has_ended",
+        "over",
+        "stop",
+        "task",
+        "timeout_ms",
+    )
 
     def __init__(
-        self, claimed: ClaimedJob, handler: Handler, context: Context, timeout_ms: int, now_mono_ms: int
+        self,
+        claimed: ClaimedJob,
+        handler: Handler,
+        context: Context,
+        desk: JobDesk,
+        timeout_ms: int,
     ) -> None:
         self.claimed = claimed
         self.handler = handler
         self.context = context
+        self.desk = desk
         self.timeout_ms = timeout_ms
-        self.deadline_ms = now_mono_ms + timeout_ms
+        self.deadline_ms = 0
+        """Monotonic; set by whoever watches over it."""
         self.task: asyncio.Task[None] | None = None
         self.stop: Stop | None = None
         """The first reason to stop; later ones change nothing."""
@@ -62,7 +81,7 @@ class Run:
         if self.stop is not None or self.has_ended:
             return
         self.stop = stop
-        self.context.mark_cancelled(stop.reason or stop.cause)
+        self.context.mark_cancelled(stop.reason or stop.cause, is_asked=stop.cause is StopCause.CANCELLED)
         if self.handler.mode != Mode.THREAD and self.task is not None:
             self.task.cancel()
 
@@ -77,7 +96,7 @@ class LeaseBook:
         return len(self._runs)
 
     def enter(self, run: Run) -> None:
-        self._runs[run.lease.token] = run
+        self._runs[run.claimed.lease.token] = run
 
     def strike(self, token: str) -> None:
         self._runs.pop(token, None)

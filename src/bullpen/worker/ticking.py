@@ -5,7 +5,7 @@ import logging
 from bullpen.errors import StoreError
 from bullpen.job.record import ClaimedJob
 from bullpen.job.verdicts import Completed, Postponed, Verdict
-from bullpen.stores.base import Store
+from bullpen.stores.workplace import Workplace
 from bullpen.upkeep.advancer import advance
 
 logger = logging.getLogger("bullpen.worker")
@@ -23,7 +23,7 @@ class HeldBack(Exception):
 
 
 class Ticker:
-    def __init__(self, store: Store, *, may_advance: bool) -> None:
+    def __init__(self, store: Workplace, *, may_advance: bool) -> None:
         self._store = store
         self._may_advance = may_advance
 

@@ -9,7 +9,7 @@ import asyncio
 import logging
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -17,7 +17,8 @@ from bullpen.clock import SYSTEM_CLOCK, Clock
 from bullpen.errors import StoreError
 from bullpen.job.record import ClaimedJob, CrashKind, JobRecord, JobRef
 from bullpen.job.verdicts import Failed, Released, Settlement, Verdict
-from bullpen.stores.base import Store, WorkerInfo, WorkerState
+from bullpen.stores.base import WorkerInfo, WorkerState
+from bullpen.stores.workplace import Workplace
 from bullpen.worker.appetite import Appetite
 from bullpen.worker.declaring import declare_limits
 from bullpen.worker.exchanger import Exchanger
@@ -28,12 +29,12 @@ from bullpen.worker.options import WorkerOptions, seconds
 from bullpen.worker.running import LeaseBook, Run, Stop, StopCause
 from bullpen.worker.signals import listening
 from bullpen.worker.supervised import EXIT_REPLACE, SUPERVISED, Ended, own_name
+from bullpen.worker.underway import Underway
 from bullpen.worker.watchdog import Pulse
 
 logger = logging.getLogger("bullpen.worker")
 
 _GIVE_WAY_S = 2.0
-_DEADLINE_EVERY_S = 0.05
 _LAST_TRIPS_S = 10.0
 """How long the last verdicts may take to reach a store that is away."""
 
@@ -47,7 +48,7 @@ class Worker:
 
     def __init__(
         self,
-        store: Store,
+        store: Workplace,
         handlers: Handlers,
         options: WorkerOptions | None = None,
         *,
@@ -62,7 +63,7 @@ class Worker:
         self._registry = Registry(handlers)
         self._slots = {queue: self.options.slots(queue) for queue in self._registry.queues}
         self._book = LeaseBook()
-        self._running: set[Run] = set()
+        self._underway = Underway(clock)
         self._state = WorkerState.INITIALIZING
         self._started_ms = 0
         self._finished = 0
@@ -78,11 +79,10 @@ class Worker:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._told_to_stop = asyncio.Event()
         self._in_a_hurry = asyncio.Event()
-        self._all_quiet = asyncio.Event()
 
     @property
     def state(self) -> WorkerState:
-        return WorkerState.PROCESSING if self._state == WorkerState.READY and self._running else self._state
+        return WorkerState.PROCESSING if self._state == WorkerState.READY and self._underway else self._state
 
     # ── for its owner ────────────────────────────────────────────────────────────────────
 
@@ -138,9 +138,10 @@ class Worker:
     async def _work(self) -> None:
         async with asyncio.TaskGroup() as tasks:
             trips = tasks.create_task(self._exchanger.run(), name="exchanger")
-            deadlines = tasks.create_task(self._watch_deadlines(), name="deadlines")
+            deadlines = tasks.create_task(self._underway.watch_deadlines(), name="deadlines")
             self._enter(WorkerState.READY)
-            logger.info("worker %s serves %s", self.name, self._slots)
+            served = ", ".join(f"{queue} ({slots} at once)" for queue, slots in self._slots.items())
+            logger.info("worker %s serves %s", self.name, served)
             await self._told_to_stop.wait()
             self._enter(WorkerState.DRAINING)
             self._exchanger.stop_fetching()
@@ -150,15 +151,6 @@ class Worker:
             trips.cancel()
             deadlines.cancel()
 
-    async def _watch_deadlines(self) -> None:
-        """One look at all runs now and then, where a timer for each job would cost more than most jobs."""
-        while True:
-            await asyncio.sleep(_DEADLINE_EVERY_S)
-            now_ms = self._clock.mono_ms()
-            for run in tuple(self._running):
-                if now_ms >= run.deadline_ms:
-                    run.ask_to_stop(Stop(StopCause.TIMED_OUT))
-
     def _enter(self, state: WorkerState) -> None:
         self._state = state
         assert self._leases is not None
@@ -166,32 +158,16 @@ class Worker:
 
     async def _drain(self) -> None:
         """Let jobs finish, then ask them to stop, then hand back what does not."""
-        await self._quiet_within(self._grace_s, unless=self._in_a_hurry)
-        for run in self._unfinished():
-            run.ask_to_stop(Stop(StopCause.SHUTDOWN))
-        await self._quiet_within(_GIVE_WAY_S)
-        for run in self._unfinished():
+        await self._underway.quiet_within(self._grace_s, unless=self._in_a_hurry)
+        self._underway.ask_to_stop(Stop(StopCause.SHUTDOWN))
+        await self._underway.quiet_within(_GIVE_WAY_S)
+        for run in self._underway.unfinished():
             run.over = True
             self._exchanger.send(run.claimed, Released(CrashKind.DEPLOY))
 
-    def _unfinished(self) -> list[Run]:
-        return [run for run in self._running if not run.over]
-
-    async def _quiet_within(self, limit_s: float, unless: asyncio.Event | None = None) -> None:
-        """Wait until nothing runs, but no longer than that."""
-        self._all_quiet.clear()
-        if not self._unfinished():
-            return
-        waits = [asyncio.create_task(event.wait()) for event in (self._all_quiet, unless) if event is not None]
-        await asyncio.wait(waits, timeout=limit_s, return_when=asyncio.FIRST_COMPLETED)
-        for wait in waits:
-            wait.cancel()
-
     async def _hand_back_the_rest(self) -> None:
         """What is still held when work ended otherwise than by a stop, or while the store was away."""
-        for run in self._running:
-            if run.task is not None:
-                run.task.cancel()
+        self._underway.cancel()
         held = [Settlement(run.lease, Released(CrashKind.DEPLOY)) for run in self._book.runs() if not run.over]
         if not held:
             return
@@ -200,36 +176,40 @@ class Worker:
         except StoreError:
             logger.exception("%s jobs could not be handed back; their leases will run out", len(held))
 
-    def _start(self, claimed: ClaimedJob) -> None:
-        """A job was claimed: run it, or say at once why not."""
+    def _start(self, jobs: Sequence[ClaimedJob]) -> None:
+        """These were claimed."""
         if self._told_to_stop.is_set():
-            # It came with the last trip before the stop.
-            self._exchanger.send(claimed, Released())
+            # They came with the last trip before the stop.
+            for claimed in jobs:
+                self._exchanger.finish(claimed, Released())
             return
+        now_ms = self._clock.mono_ms()
+        for claimed in jobs:
+            self._start_one(claimed, now_ms)
+
+    def _start_one(self, claimed: ClaimedJob, now_ms: int) -> None:
+        """Run it, or say at once why not."""
         run = self._executor.prepare(claimed)
         if not isinstance(run, Run):
-            self._exchanger.send(claimed, run)
+            self._exchanger.finish(claimed, run)
             if isinstance(run, Failed):
                 self._tell_failed_unrun(msgspec.structs.replace(claimed.job, failure=run.failure))
             return
         self._book.enter(run)
-        self._running.add(run)
-        self._exchanger.take_slot(claimed.job.queue)
-        # Owned by this worker through `_running`; it reports to `_on_verdict` whatever happens.
-        run.task = asyncio.create_task(self._executor.perform(run, self._on_verdict))
+        self._underway.begin(run, now_ms)
+        # Owned by this worker through `_underway`; it reports to `_on_verdict` whatever happens.
+        assert self._loop is not None
+        # With a name, or asyncio would make up one for each, which takes longer than all else about a task.
+        run.task = asyncio.Task(self._executor.perform(run, self._on_verdict), loop=self._loop, name=claimed.job.name)
 
     def _on_verdict(self, run: Run, verdict: Verdict | None) -> None:
-        self._running.discard(run)
-        self._exchanger.free_slot(run.job.queue)
+        self._underway.end(run)
+        self._exchanger.finish(run.claimed, verdict)
         if verdict is None:
             self._book.strike(run.lease.token)
-        else:
-            self._exchanger.send(run.claimed, verdict)
         self._finished += 1
         if self.options.max_jobs is not None and self._finished >= self.options.max_jobs:
             self._recycle(f"{self._finished} jobs done")
-        if self._state == WorkerState.DRAINING and not self._unfinished():
-            self._all_quiet.set()
 
     def _failed_on_a_trip(self, ref: JobRef) -> None:
         assert self._leases is not None

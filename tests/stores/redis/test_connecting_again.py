@@ -10,9 +10,9 @@ import bullpen.stores.redis.eventlog
 from bullpen.errors import StoreReadOnly, StoreUnavailable
 from bullpen.job.spec import NewJob
 from bullpen.stores.redis import RedisStore
+from tests.support.proxy import SilentProxy, silent_proxy
 from tests.support.redis_harness import fresh_prefix
 from tests.support.redis_server import RedisServer, running_redis, wait_until
-from tests.support.silent_proxy import SilentProxy, silent_proxy
 
 JOB = [NewJob("mail", "welcome")]
 

@@ -34,9 +34,9 @@ async def test_events_come_after_the_cursor_in_order(store: RedisStore) -> None:
 
 async def test_a_reader_is_woken_by_the_first_event(store: RedisStore) -> None:
     start = await cursor_at_end(store)
-    reading = asyncio.create_task(store.events("mail", after=start, limit=9, timeout_ms=20_000))
+    reading = asyncio.create_task(store.events("mail", after=start, limit=9, timeout_ms=120_000))
     await store.pause("mail")
-    page = await asyncio.wait_for(reading, 4)
+    page = await asyncio.wait_for(reading, 60)
     assert [event.kind for event in page.events] == [EventKind.PAUSED]
 
 

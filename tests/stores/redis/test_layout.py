@@ -44,7 +44,7 @@ async def test_a_waiting_job(harness: RedisHarness, store: RedisStore) -> None:
     assert await harness.raw.zrange(f"{base}marker", 0, -1, withscores=True) == [("0", 0)]
     assert await harness.raw.hgetall(f"{base}meta") == {"opts.maxLenEvents": "10000"}
     assert await events(harness) == [
-        {"event": "added", "tenant": "acme", "jobId": "1", "name": "welcome"},
+        {"event": "added", "tenant": "acme", "jobId": "1", "name": "welcome", "at": str(NOW)},
         {"event": "waiting", "tenant": "acme", "jobId": "1"},
     ]
 
@@ -81,7 +81,7 @@ async def test_an_active_job(harness: RedisHarness, store: RedisStore) -> None:
     fields = await harness.raw.hmget(f"{base}1", "processedOn", "pb", "ats", "atm")
     assert fields == [str(NOW), "w1", "1", None]
     assert await harness.raw.zscore(f"{base}marker", "0") == 0
-    assert (await events(harness))[-1] == {"event": "active", "jobId": "1", "prev": "waiting"}
+    assert (await events(harness))[-1] == {"event": "active", "jobId": "1", "prev": "waiting", "at": str(NOW)}
 
 
 async def test_a_completed_job(harness: RedisHarness, store: RedisStore) -> None:
@@ -93,7 +93,7 @@ async def test_a_completed_job(harness: RedisHarness, store: RedisStore) -> None
     assert fields == ["[1]", str(NOW), "1"]
     assert not await harness.raw.exists(f"{base}1:lock", f"{base}active")
     assert (await events(harness))[-2:] == [
-        {"event": "completed", "jobId": "1", "prev": "active", "returnvalue": "[1]"},
+        {"event": "completed", "jobId": "1", "prev": "active", "returnvalue": "[1]", "at": str(NOW)},
         {"event": "drained"},
     ]
 
@@ -190,3 +190,25 @@ async def test_requests_are_remembered_apart_from_queues(harness: RedisHarness, 
     left_ms = await harness.raw.pttl(f"{harness.prefix}::bullpen:request:r1")
     assert 0 < left_ms <= 60_000
     assert await store.queues() == ["mail"]
+
+
+async def test_what_events_say_beside_bullmqs_own(harness: RedisHarness, store: RedisStore) -> None:
+    """When it was by the record, and the priority, if that is all a list shows; whether a completed job is gone."""
+    specs = [JobSpec(priority=3), JobSpec(tags=("t",), attempts=2), JobSpec(keep_completed=Keep(count=0))]
+    for n, spec in enumerate(specs):
+        await store.add([NewJob("mail", "welcome", spec=spec)], request=f"add {n}")
+        if n == 1:
+            await run(store, Retry(Failure("no")), "try")
+        await run(store, Completed(), f"run {n}")
+    beside = [
+        (said["event"], {name: said[name] for name in ("at", "priority", "kept") if name in said})
+        for said in await events(harness)
+        if said["event"] in {"added", "active", "completed"}
+    ]
+    at = {"at": str(NOW)}
+    first = at | {"priority": "3"}
+    assert beside == [
+        *[("added", first), ("active", first), ("completed", first)],
+        *[("added", {}), ("active", at), ("active", {}), ("completed", {})],
+        *[("added", at), ("active", at), ("completed", {"kept": "0"})],
+    ]

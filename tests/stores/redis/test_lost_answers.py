@@ -11,7 +11,7 @@ from bullpen.job.state import State
 from bullpen.job.verdicts import Completed, Settlement
 from bullpen.stores.base import SettleOutcome
 from bullpen.stores.redis import RedisStore
-from tests.support.cutting_proxy import CuttingProxy, cutting_proxy
+from tests.support.proxy import CuttingProxy, cutting_proxy
 from tests.support.redis_harness import RedisHarness
 from tests.support.redis_server import RedisServer
 

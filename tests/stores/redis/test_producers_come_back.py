@@ -12,11 +12,11 @@ from bullpen.job.events import EventKind
 from bullpen.job.verdicts import Completed, Settlement
 from bullpen.queue.events import Gap
 from bullpen.stores.redis import RedisStore
-from tests.support.cutting_proxy import CuttingProxy, cutting_proxy
+from tests.support.proxy import CuttingProxy, cutting_proxy
 from tests.support.redis_harness import RedisHarness
 from tests.support.redis_server import RedisServer
 
-_LIMIT_S = 30
+_LIMIT_S = 60
 
 
 @pytest.fixture

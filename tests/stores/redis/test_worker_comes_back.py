@@ -11,12 +11,12 @@ import bullpen.stores.redis.waiting
 from bullpen import Context, Ended, Queue, Worker, WorkerOptions
 from bullpen.errors import StoreUnavailable
 from bullpen.stores.redis import RedisStore
+from tests.support.proxy import SilentProxy, silent_proxy
 from tests.support.redis_cluster import running_cluster, slot_of
 from tests.support.redis_sentinel import running_sentinels
 from tests.support.redis_server import RedisServer, running_redis
-from tests.support.silent_proxy import SilentProxy, silent_proxy
 
-_LIMIT_S = 30
+_LIMIT_S = 60
 
 
 @pytest.fixture(autouse=True)

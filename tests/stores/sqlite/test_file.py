@@ -9,7 +9,7 @@ import pytest
 from bullpen import FROM_START, JournalEntry, NewJob, Queue, SqliteStore, State, StoreCorrupt, StoreUnavailable, keep
 from bullpen.job.verdicts import Completed, Parked, Settlement
 from bullpen.stores.base import Delivery
-from bullpen.stores.sqlite import schema
+from bullpen.stores.sqlite import migrating, schema
 from bullpen.stores.sqlite.connection import TurnLock
 from bullpen.stores.sqlite.transaction import News
 from bullpen.stores.sqlite.writer import Work, Writer
@@ -119,7 +119,7 @@ async def test_a_file_of_the_first_version_gets_journals(path: Path, monkeypatch
         older.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:1])
         older.setattr(schema, "VERSION", 1)
         db = sqlite3.connect(path)
-        schema.migrate(db, str(path))
+        migrating.migrate(db, str(path))
         db.execute("INSERT INTO queue(id, name, waiting) VALUES(1, 'work', 1)")
         db.execute("INSERT INTO job(key, queue, state, priority, position, added_ms) VALUES(1, 1, 0, 0, 1, 1)")
         db.execute("INSERT INTO body VALUES(1, 'old', '{}', '{}')")

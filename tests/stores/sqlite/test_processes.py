@@ -63,7 +63,7 @@ async def test_a_foreign_write_transaction_only_delays_us(store: SqliteStore, pa
     assert not done
     other.execute("COMMIT")
     other.close()
-    job = await asyncio.wait_for(adding, 30)
+    job = await asyncio.wait_for(adding, 60)
     assert (await job.record()).state == State.WAITING
 
 
@@ -92,7 +92,7 @@ async def test_the_folder_of_presences_may_vanish(store: SqliteStore) -> None:
     folder.rmdir()
     queue = Queue(store, "work")
     for _ in range(2):
-        await asyncio.wait_for(queue.add("one"), 30)
+        await asyncio.wait_for(queue.add("one"), 60)
     assert (await queue.counts()).waiting == 2
 
 

@@ -1,15 +1,18 @@
 """Found by the state machine and while its model was written, each as a plain test."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
+from bullpen import SqliteStore
 from bullpen.job.record import Failure, Lease
 from bullpen.job.spec import JobSpec, NewJob
 from bullpen.job.state import State
 from bullpen.job.verdicts import Cancelled, Completed, Postponed, Released, Retry, Settlement
 from bullpen.stores.base import SettleOutcome, Store
+from bullpen.stores.sqlite.transaction import News
 from tests.support.sqlite_harness import SqliteHarness
 
 _PLAIN = JobSpec()
@@ -25,8 +28,10 @@ async def harness(tmp_path: Path) -> AsyncIterator[SqliteHarness]:
 
 
 @pytest.fixture
-async def store(harness: SqliteHarness) -> Store:
-    return await harness.open()
+async def store(harness: SqliteHarness) -> SqliteStore:
+    store = await harness.open()
+    assert isinstance(store, SqliteStore)
+    return store
 
 
 async def _add(store: Store, *ids: str, spec: JobSpec = _PLAIN) -> None:
@@ -88,3 +93,22 @@ async def test_a_job_is_delayed_since_its_attempt_ended(harness: SqliteHarness, 
     assert await store.clean("mail", State.DELAYED, older_than_ms=10_000, limit=9) == 0
     await harness.advance(5_001)
     assert await store.clean("mail", State.DELAYED, older_than_ms=10_000, limit=9) == 1
+
+
+async def test_what_a_commit_told_before_one_waited_wakes_nobody(store: SqliteStore) -> None:
+    """Callers are answered before sleepers are woken: who waits at once must not take old news for new."""
+    await _add(store, "x")
+    await _leases(store)
+    file = store._file
+    old = News()
+    old.runnable.add("mail")
+    old.number = file.writer.commits
+    waiting = asyncio.create_task(store.wait(["mail"], timeout_ms=60_000))  # awaited below
+    while not file._waiters:
+        await asyncio.sleep(0)
+    file._on_commit(old)
+    (waiter,) = file._waiters
+    await asyncio.sleep(0)  # a wake-up would be there with the next turn of the loop
+    assert not waiter._news.is_set()
+    await _add(store, "y")
+    assert await waiting

@@ -47,6 +47,13 @@ class LeaseTerms(msgspec.Struct, frozen=True):
     ms: int
 
 
+class ClaimBounds(msgspec.Struct, frozen=True):
+    at_most: int | None = None
+    """Of all queues together."""
+    group: str | None = None
+    """The only one to take jobs of."""
+
+
 class Batch:
     """Gathers the queues of one call; the scripts know each by its number, from 1."""
 
@@ -189,7 +196,7 @@ def ask_exchange(
     wants: Mapping[str, int],
     terms: LeaseTerms,
     now_ms: int,
-    at_most: int | None,
+    bounds: ClaimBounds,
 ) -> bytes:
     batch = Batch(keys)
     ended = [batch.settlement(settlement) for settlement in settlements]
@@ -207,7 +214,8 @@ def ask_exchange(
             "queues": keys.worker_queues(terms.worker),
         },
     }
-    return encode(message if at_most is None else message | {"at_most": at_most})
+    said = {"at_most": bounds.at_most, "group": bounds.group}
+    return encode(message | {name: value for name, value in said.items() if value is not None})
 
 
 def ask_renew(keys: Keys, leases: Sequence[Lease], lease_ms: int) -> bytes:

@@ -25,6 +25,7 @@ FIELDS = {
     "worker": "pb",
     "epoch": "ats",
     "attempts_made": "atm",
+    "legacy_attempts_made": "attemptsMade",
     "stalls": "stc",
     "progress": "progress",
     "result": "returnvalue",

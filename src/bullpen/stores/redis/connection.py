@@ -91,7 +91,8 @@ class Connection:
         """The node that has our keys, searched for if it is not known; None for a socket."""
         client = self.client
         try:
-            return await client.reach()
+            with _Heeding():
+                return await client.reach()
         except _DRIVER_ERRORS as error:
             raise self._in_our_words(error) from error
 
@@ -109,14 +110,7 @@ class Connection:
             return await self._execute("EVAL", script.text, *declared, *arguments, way=Way.SHARED)
 
     async def command(self, *parts: str | bytes) -> Any:
-        task = asyncio.current_task()
-        asked_to_stop = task.cancelling() if task else 0
-        try:
-            return await self._execute(*parts, way=Way.DRIVER)
-        finally:
-            if task is not None and task.cancelling() > asked_to_stop:
-                # The driver may swallow a cancellation; whatever came instead, we were asked to stop.
-                raise asyncio.CancelledError
+        return await self._execute(*parts, way=Way.DRIVER)
 
     async def permitted(self, *parts: str | bytes) -> Any:
         """The answer to a command that our user may not be allowed, or the server may not have: None then."""
@@ -144,7 +138,9 @@ class Connection:
     async def _execute(self, *parts: str | bytes, way: Way) -> Any:
         client = self.client
         try:
-            return await client.execute(*parts, way=way)
+            # Also a script: where its server is gone, the driver is asked for the new one.
+            with _Heeding():
+                return await client.execute(*parts, way=way)
         except _DRIVER_ERRORS as error:
             raise self._in_our_words(error) from error
 
@@ -174,6 +170,20 @@ class Connection:
 
 class _ScriptUnknown(Exception):
     """Never leaves this module."""
+
+
+class _Heeding:
+    """The driver may swallow a cancellation; whatever came instead, we were asked to stop."""
+
+    __slots__ = ("_asked", "_task")
+
+    def __enter__(self) -> None:
+        self._task = asyncio.current_task()
+        self._asked = self._task.cancelling() if self._task else 0
+
+    def __exit__(self, *_: object) -> None:
+        if self._task is not None and self._task.cancelling() > self._asked:
+            raise asyncio.CancelledError
 
 
 _DRIVER_ERRORS = (*FAILURES, redis.exceptions.RedisError)

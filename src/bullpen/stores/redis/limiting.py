@@ -30,6 +30,10 @@ async def limits(site: Site, queue: str) -> QueueStanding:
     )
 
 
+async def close_for(site: Site, queue: str, delay_ms: int) -> None:
+    await site.ask(scripts.CLOSE, queue, site.now, str(delay_ms))
+
+
 async def set_group(site: Site, queue: str, group: str, limits: GroupLimits | None) -> None:
     await site.ask(scripts.SET_GROUP, queue, group, *_words(limits or GroupLimits()))
 

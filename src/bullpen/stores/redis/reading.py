@@ -8,7 +8,7 @@ import msgspec
 
 from bullpen.errors import GroupFull
 from bullpen.job.events import Event, EventKind
-from bullpen.job.record import ClaimedJob, CrashKind, Failure, FailureKind, JobRecord, JobRef, Lease
+from bullpen.job.record import ClaimedJob, CrashKind, Failure, FailureKind, JobRecord, JobRef, Lease, stalls_in
 from bullpen.job.spec import NewJob
 from bullpen.job.state import State
 from bullpen.stores.base import FOREVER_MS, Added, AddOutcome, Claimed, Exchanged, SettleOutcome
@@ -25,8 +25,7 @@ _OF_A_FRESH_JOB = {
 }
 _NAME, _DATA, _OPTIONS, _PRIORITY = _F["name"], _F["data"], _F["options"], _F["priority"]
 _EPOCH, _ADDED, _STARTED, _WORKER = _F["epoch"], _F["added"], _F["started"], _F["worker"]
-_CRASH = _F["crash"]
-_LEGACY_ATTEMPTS_MADE = b"attemptsMade"
+_CRASHES = {_F["crash"] + kind.value.encode(): kind.value for kind in CrashKind}
 _STALLED = "job stalled more than allowable limit"
 """BullMQ's text, which it writes without saying of which kind the failure is."""
 _CHILD_FAILED = re.compile(r"child [^ :]+:[^ :]+:[^ ]+ failed")
@@ -129,7 +128,7 @@ def _read_rarer(fields: Fields, state: State, keys: Keys) -> dict[str, Any]:
     """What a job that is claimed for the first time has nothing of: most of those that a worker reads."""
     get = fields.get
     doomed, parent, cancelling = get(_F["doomed"]), get(_F["parent_key"]), get(_F["cancelling"])
-    attempts_made = _int(get(_F["attempts_made"]) or get(_LEGACY_ATTEMPTS_MADE)) or 0
+    attempts_made = _int(get(_F["attempts_made"]) or get(_F["legacy_attempts_made"])) or 0
     is_delayed = state is State.DELAYED
     return {
         "attempts_made": attempts_made,
@@ -206,9 +205,8 @@ def read_failure(message: str, details: bytes | None) -> Failure:
 
 def _crashes(fields: Fields) -> dict[str, int]:
     """By kind, as far as we were told; what only BullMQ counted was noticed by the missing heartbeat."""
-    crashes = {name[len(_CRASH) :].decode(): int(n) for name, n in fields.items() if name.startswith(_CRASH)}
-    known = sum(n for kind, n in crashes.items() if kind != CrashKind.DEPLOY)
-    unknown = (_int(fields.get(_F["stalls"])) or 0) - known
+    crashes = {_CRASHES[name]: int(fields[name]) for name in _CRASHES.keys() & fields.keys()}
+    unknown = (_int(fields.get(_F["stalls"])) or 0) - stalls_in(crashes)
     if unknown > 0:
         crashes[CrashKind.LOST_HEARTBEAT] = crashes.get(CrashKind.LOST_HEARTBEAT, 0) + unknown
     return crashes
@@ -220,26 +218,58 @@ _KINDS = {kind.value.encode(): kind for kind in EventKind}
 _STATE_OF_KEY = {"wait": State.WAITING.value, "paused": State.WAITING.value}
 
 
-def read_event(entry_id: bytes, flat: Sequence[bytes], cursor: str) -> Event | None:
+def read_event(entry_id: str, flat: Sequence[bytes], cursor: str) -> Event | None:
     """One entry of the log, or None for what only BullMQ speaks of."""
-    fields = dict(zip(flat[::2], flat[1::2], strict=True))
-    kind = _KINDS.get(fields.get(b"event", b""))
+    # Compared one by one, not gathered by name: on this path each entry of every log is read.
+    told = job_id = tenant = prev = name = result = data = recorded = None
+    is_plain = True
+    pairs = iter(flat)
+    for field, value in zip(pairs, pairs, strict=False):
+        if field == b"event":
+            told = value
+        elif field == b"jobId":
+            job_id = value
+        elif field == b"data":
+            data = value
+        elif field == b"prev":
+            prev = value
+        elif field == b"at":
+            recorded = value
+        elif field == b"tenant":
+            tenant = value
+        elif field == b"name":
+            name = value
+        elif field == b"returnvalue":
+            result = value
+        else:
+            is_plain = False
+    kind = _KINDS.get(told or b"")
     if kind is None:
         return None
-    prev = _text(fields.get(b"prev"))
-    reason = fields.get(b"failedReason")
-    count = fields.get(b"count") or fields.get(b"attemptsMade")
-    return Event(
+    state = _text(prev)
+    event = Event(
         kind=kind,
-        job_id=_text(fields.get(b"jobId")),
-        at_ms=int(entry_id.partition(b"-")[0]),
-        tenant=_text(fields.get(b"tenant")),
-        prev=_STATE_OF_KEY.get(prev, prev) if prev else None,
-        name=_text(fields.get(b"name")),
-        run_at_ms=before_forever(_int(fields.get(b"delay"))),
-        value=fields.get(b"returnvalue", fields.get(b"data")),
-        failure=None if reason is None else read_failure(_text(reason) or "", fields.get(b"failure")),
-        other_job_id=_text(fields.get(b"deduplicatedJobId")),
-        count=_int(count),
+        job_id=_text(job_id),
+        at_ms=int(entry_id.partition("-")[0]),
+        tenant=_text(tenant),
+        prev=state and _STATE_OF_KEY.get(state, state),
+        name=_text(name),
+        value=data if result is None else result,
         cursor=cursor,
+        recorded_ms=_int(recorded),
+    )
+    return event if is_plain else _with_more(event, dict(zip(flat[::2], flat[1::2], strict=True)))
+
+
+def _with_more(event: Event, fields: Fields) -> Event:
+    get = fields.get
+    reason = get(b"failedReason")
+    return msgspec.structs.replace(
+        event,
+        run_at_ms=before_forever(_int(get(b"delay"))),
+        failure=None if reason is None else read_failure(_text(reason) or "", get(b"failure")),
+        other_job_id=_text(get(b"deduplicatedJobId")),
+        count=_int(get(b"count") or get(b"attemptsMade")),
+        priority=_int(get(b"priority")) or 0,
+        is_gone=get(b"kept") == b"0",
     )

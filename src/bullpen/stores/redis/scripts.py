@@ -1,10 +1,11 @@
-"""The Lua scripts: put together from their parts once, run by their SHA.
+"""The Lua scripts: each put together from its parts once, run by its SHA.
 
 A script is its parts and its body in one text. `KEY.x`, `FIELD.x` and `OPTION.x` stand for
 the stored names of keys.py and codec.py and are replaced by them here; everything that
 differs from call to call is an argument.
 """
 
+import functools
 import hashlib
 import re
 from importlib.resources import files
@@ -18,16 +19,30 @@ _LUA = files("bullpen.stores.redis") / "lua"
 
 
 class Script:
-    """One script. `flags` are Redis's: `allow-oom` lets a full server be drained, `no-writes` only looks."""
+    """One script. `flags` are Redis's: `allow-oom` lets a full server be drained, `no-writes` only looks.
+
+    Put together when it first runs: most processes use a few of them.
+    """
 
     def __init__(self, name: str, *, parts: tuple[str, ...] = (), flags: str = "") -> None:
         self.name = name
-        sources = [(_LUA / "parts" / f"{part}.lua").read_text() for part in parts]
-        sources.append((_LUA / f"{name}.lua").read_text())
-        body = _NAME.sub(_stored_name, "\n".join(sources))
-        self.text = f"#!lua flags={flags}\n{body}"
+        self._parts = parts
+        self._flags = flags
+
+    @functools.cached_property
+    def text(self) -> str:
+        sources = [_read(f"parts/{part}") for part in self._parts]
+        return "\n".join([f"#!lua flags={self._flags}", *sources, _read(self.name)])
+
+    @functools.cached_property
+    def sha(self) -> str:
         # Redis names a script by this digest; nothing is protected by it.
-        self.sha = hashlib.sha1(self.text.encode(), usedforsecurity=False).hexdigest()
+        return hashlib.sha1(self.text.encode(), usedforsecurity=False).hexdigest()
+
+
+@functools.cache
+def _read(name: str) -> str:
+    return _NAME.sub(_stored_name, _LUA.joinpath(f"{name}.lua").read_text())
 
 
 def _stored_name(match: re.Match[str]) -> str:
@@ -48,7 +63,9 @@ _REMOVING = (*_ENDING, "place", "remove")
 ADD_PLAIN = Script("add", parts=("memory", "queue", "line", "insert", "trees"))
 ADD = Script("add", parts=("memory", *_ADDING, "sizes"))
 ADD_CHILDREN = Script("add_children", parts=("memory", *_ADDING, "sizes", "lease"))
-EXCHANGE = Script("exchange", parts=("memory", *_RELEASING, "steps", "settle", "limits", "take"), flags="allow-oom")
+EXCHANGE = Script(
+    "exchange", parts=("memory", *_RELEASING, "steps", "closing", "settle", "limits", "take"), flags="allow-oom"
+)
 RENEW = Script("renew", parts=("queue", "lease"), flags="allow-oom")
 ABANDON = Script("abandon", parts=("memory", *_RELEASING), flags="allow-oom")
 RUNNABLE = Script("runnable", parts=("queue", "limits"), flags="allow-oom")
@@ -77,6 +94,7 @@ FORGET_SUBJECTS = Script("forget_subjects", flags="allow-oom")
 # Limits and groups.
 SET_LIMITS = Script("set_limits", parts=("queue",), flags="allow-oom")
 LIMITS = Script("limits", parts=("queue", "limits"), flags="no-writes")
+CLOSE = Script("close", parts=("queue", "closing"), flags="allow-oom")
 SET_GROUP = Script("set_group", parts=_GROUPS, flags="allow-oom")
 SET_GROUP_DEFAULT = Script("set_group_default", parts=_GROUPS, flags="allow-oom")
 PAUSE_GROUP = Script("pause_group", parts=_GROUPS, flags="allow-oom")

@@ -17,12 +17,12 @@ from bullpen.stores.sqlite.planting import Above, Relations, check_free, gather_
 from bullpen.stores.sqlite.schema import ACTIVE, DELAYED, READY, WAITING_CHILDREN
 from bullpen.stores.sqlite.sizing import check_sizes
 from bullpen.stores.sqlite.tokens import key_and_token
-from bullpen.stores.sqlite.transaction import Row, Transaction, counter_of
+from bullpen.stores.sqlite.transaction import Row, Transaction, blob, counter_of
 
-_INSERT_JOB = (
-    "INSERT INTO job(key, queue, own_id, state, priority, position, added_ms, entered_ms, due_ms, start_by_ms,"
-    " tenant, group_name, dedup, keep) VALUES"
-)
+_COLUMNS = (
+    "key", "queue", "own_id", "state", "priority", "position", "added_ms", "entered_ms", "due_ms", "start_by_ms",
+    "tenant", "group_name", "dedup", "keep",
+)  # fmt: skip
 _INSERT_BODY = "INSERT INTO body(key, name, data, spec) VALUES"
 
 _TOLD = {
@@ -133,7 +133,7 @@ class _Batch:
 
     def write(self) -> None:
         if self._jobs:
-            self._tx.execute_rows(_INSERT_JOB, "", self._jobs)
+            self._tx.insert_rows("job", _COLUMNS, self._jobs)
             self._tx.execute_rows(_INSERT_BODY, "", self._bodies)
             self._jobs, self._bodies = [], []
             self._relations.write()
@@ -170,12 +170,14 @@ class _Batch:
                 keep_if_special(spec),
             )
         )
-        self._bodies.append((key, job.name, job.data, _encode(spec)))
+        self._bodies.append((key, job.name, blob(job.data), blob(_encode(spec))))
         tx.count(queue, counter_of(state, spec.priority), 1)
         if spec.group is not None:
             tx.count_grouped(queue, spec.group, state, 1)
         tx.now_runnable(queue)
-        tx.tell(queue, Event(_NEW, job_id, now_ms, spec.tenant, name=job.name))
+        recorded_ms = None if spec.tags or spec.workspace is not None else now_ms
+        new = Event(_NEW, job_id, now_ms, spec.tenant, name=job.name, recorded_ms=recorded_ms, priority=spec.priority)
+        tx.tell(queue, new)
         tx.tell(queue, Event(_TOLD[state], job_id, now_ms, spec.tenant, run_at_ms=due_ms))
         return Added(job_id, outcome)
 

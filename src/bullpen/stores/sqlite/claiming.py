@@ -1,16 +1,16 @@
 """Claiming: due jobs first become runnable, then the first in line become active."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from bullpen.job.events import Event, EventKind
-from bullpen.job.record import ClaimedJob, JobRecord, Lease
+from bullpen.job.record import ClaimedJob, Lease
 from bullpen.job.state import State
 from bullpen.stores.base import Claimed
 from bullpen.stores.sqlite.grouping import next_wake_ms, stand_touched
 from bullpen.stores.sqlite.limiting import Limits, count_starts, read_limits
-from bullpen.stores.sqlite.rows import SELECT_TO_CLAIM, record_from, run_at_ms
+from bullpen.stores.sqlite.rows import SELECT_TO_CLAIM, records_of_claimed, run_at_ms
 from bullpen.stores.sqlite.schema import ACTIVE, DELAYED, READY
 from bullpen.stores.sqlite.settling import expire
 from bullpen.stores.sqlite.tokens import ClaimToken, lease_token
@@ -33,6 +33,8 @@ class Claimant(msgspec.Struct, frozen=True):
     worker: str
     lease_ms: int
     token: ClaimToken
+    group: str | None = None
+    """The only one that it takes jobs of; None: whoever's turn it is."""
 
 
 def claim(tx: Transaction, wants: Mapping[str, int], claimant: Claimant, at_most: int | None = None) -> Claimed:
@@ -69,11 +71,12 @@ def _take_within_limits(
     if (closed_until_ms := limits.closed_until(tx.now_ms)) is not None:
         return [], closed_until_ms
     room = limits.room(slots, active, tx.now_ms)
-    taken = _take(tx, queue, name, room, claimant)
+    taken = _take(tx, queue, name, room, claimant) if claimant.group is None else []
     look_again_ms = None
     # Looked up only now: what expired may have put its parent into a group.
     if len(taken) < room and tx.counters(queue, "grouped") != [0]:
-        taken += _activate(tx, queue, take_turns(tx, queue, name, room - len(taken), claimant.worker), claimant)
+        turns = take_turns(tx, queue, room - len(taken), only=claimant.group)
+        taken += _activate(tx, queue, name, turns, claimant)
         stand_touched(tx)
         look_again_ms = next_wake_ms(tx, queue)
     count_starts(tx, queue, limits, len(taken))
@@ -122,12 +125,11 @@ def _take(tx: Transaction, queue: int, name: str, slots: int, claimant: Claimant
     taken: list[ClaimedJob] = []
     expired = 0
     while len(taken) < slots and expired < _EXPIRED_AT_ONCE:
-        values = {"now_ms": tx.now_ms, "worker": claimant.worker, "queue": queue, "slots": slots - len(taken)}
-        rows = tx.db.execute(NEXT_IN_LINE, values).fetchall()
+        rows = tx.db.execute(NEXT_IN_LINE, {"queue": queue, "slots": slots - len(taken)}).fetchall()
         if not rows:
             break
         late = next((n for n, row in enumerate(rows) if row[-1] is not None and row[-1] < tx.now_ms), len(rows))
-        taken += _activate(tx, queue, {row[0]: record_from(row[:-1], name) for row in rows[:late]}, claimant)
+        taken += _activate(tx, queue, name, rows[:late], claimant)
         # One by one: the end of a child may put its parent before all that wait.
         if late < len(rows):
             expire(tx, rows[late][0])
@@ -135,25 +137,27 @@ def _take(tx: Transaction, queue: int, name: str, slots: int, claimant: Claimant
     return taken
 
 
-def _activate(tx: Transaction, queue: int, jobs: Mapping[int, JobRecord], claimant: Claimant) -> list[ClaimedJob]:
-    if not jobs:
+def _activate(tx: Transaction, queue: int, name: str, rows: Sequence[Row], claimant: Claimant) -> list[ClaimedJob]:
+    if not rows:
         return []
     now_ms, token = tx.now_ms, claimant.token.text
     tx.db.execute(
         f"UPDATE job SET state = {ACTIVE}, token = ?, worker = ?, lease_until_ms = ?, started_ms = ?,"
         " epoch = epoch + 1, note = NULL, start_by_ms = NULL WHERE key IN (SELECT value FROM json_each(?))",
-        (token, claimant.worker, now_ms + claimant.lease_ms, now_ms, as_list(jobs)),
+        (token, claimant.worker, now_ms + claimant.lease_ms, now_ms, as_list(row[0] for row in rows)),
     )
-    tx.count(queue, counter_of(ACTIVE, 0), len(jobs))
-    prioritized = sum(1 for job in jobs.values() if job.priority)
+    tx.count(queue, counter_of(ACTIVE, 0), len(rows))
+    prioritized = sum(1 for row in rows if row[2])
     tx.count(queue, counter_of(READY, 1), -prioritized)
-    tx.count(queue, counter_of(READY, 0), prioritized - len(jobs))
+    tx.count(queue, counter_of(READY, 0), prioritized - len(rows))
     claimed = []
-    for key, job in jobs.items():
+    for row, job in zip(rows, records_of_claimed(tx, name, rows, claimant.worker), strict=True):
         ref, spec = job.ref, job.spec
         if spec.group is not None:
             tx.count_grouped(queue, spec.group, READY, -1)
             tx.count_grouped(queue, spec.group, ACTIVE, 1)
-        tx.tell(queue, Event(_TOLD, ref.id, now_ms, spec.tenant, prev=_PREV))
-        claimed.append(ClaimedJob(Lease(ref, lease_token(key, token), job.epoch), job))
+        recorded_ms = None if job.attempts_made or job.failure is not None else now_ms
+        told = Event(_TOLD, ref.id, now_ms, spec.tenant, prev=_PREV, recorded_ms=recorded_ms, priority=job.priority)
+        tx.tell(queue, told)
+        claimed.append(ClaimedJob(Lease(ref, lease_token(row[0], token), job.epoch), job))
     return claimed

@@ -3,6 +3,8 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
+import msgspec
+
 from bullpen.job.events import Event, EventKind
 from bullpen.job.spec import Keep
 from bullpen.job.state import State
@@ -14,7 +16,7 @@ from bullpen.stores.sqlite.forgetting import keep_of, retain
 from bullpen.stores.sqlite.schema import ACTIVE, COMPLETED
 from bullpen.stores.sqlite.settling import end_as_asked, finish_failed, look_up, settle_one, to_waiting_children
 from bullpen.stores.sqlite.tokens import key_and_token
-from bullpen.stores.sqlite.transaction import Row, Transaction, counter_of
+from bullpen.stores.sqlite.transaction import Row, Transaction, blob, counter_of
 
 _COMPLETE = (
     f"UPDATE job SET state = {COMPLETED}, finished_ms = done.column3, result = done.column4, token = NULL,"
@@ -22,8 +24,13 @@ _COMPLETE = (
 )
 _COMPLETED_ROWS = (
     f") AS done WHERE job.key = done.column1 AND job.token = done.column2 AND job.state = {ACTIVE}"
-    " {}RETURNING key, queue, own_id, tenant, dedup, keep, parent, group_name"
+    " {}RETURNING key, queue, keep, CASE WHEN coalesce(own_id, tenant, dedup, parent, group_name) IS NOT NULL"
+    " OR priority > 0 OR attempts_made > 1"
+    " THEN json_array(own_id, tenant, dedup, parent, group_name, priority, attempts_made) END"
 )
+# Each column costs several calls in the driver, and most jobs have none of these.
+_decode_rest = msgspec.json.Decoder(tuple[str | None, str | None, str | None, int | None, str | None, int, int]).decode
+_NO_REST = (None, None, None, None, None, 0, 1)
 _CHILDLESS_ROWS = _COMPLETED_ROWS.format("AND has_children = 0 ")
 _ANY_ROWS = _COMPLETED_ROWS.format("")
 
@@ -67,7 +74,7 @@ def settle(tx: Transaction, settlements: Sequence[Settlement]) -> list[SettleOut
 def _complete(tx: Transaction, together: Mapping[int, _Completion]) -> list[tuple[int, SettleOutcome]]:
     """Complete all of these that still hold their lease and have no children, in one statement; the others by one."""
     now_ms = tx.now_ms
-    values = [(key, token, now_ms, verdict.result) for key, (_, token, verdict) in together.items()]
+    values = [(key, token, now_ms, blob(verdict.result)) for key, (_, token, verdict) in together.items()]
     rows = {row[0]: row for row in tx.update_rows(_COMPLETE, _CHILDLESS_ROWS, values)}
     finished: defaultdict[int, list[tuple[int, Keep]]] = defaultdict(list)
     outcomes: list[tuple[int, SettleOutcome]] = []
@@ -77,8 +84,21 @@ def _complete(tx: Transaction, together: Mapping[int, _Completion]) -> list[tupl
             outcome, row = _complete_parent(tx, value)
         outcomes.append((place, outcome))
         if row is not None:
-            key, queue, own_id, tenant, dedup, keep, parent, group = row
-            tx.tell(queue, Event(_TOLD, own_id or str(key), now_ms, tenant, prev=_PREV, value=verdict.result))
+            key, queue, keep, rest = row
+            own_id, tenant, dedup, parent, group, priority, attempts = _NO_REST if rest is None else _decode_rest(rest)
+            kept = keep_of(keep, COMPLETED)
+            told = Event(
+                _TOLD,
+                own_id or str(key),
+                now_ms,
+                tenant,
+                prev=_PREV,
+                value=verdict.result,
+                recorded_ms=now_ms if attempts == 1 and kept.count != 0 else None,
+                priority=priority,
+                is_gone=kept.count == 0,
+            )
+            tx.tell(queue, told)
             if group is not None:
                 tx.count_grouped(queue, group, ACTIVE, -1)
             if dedup is not None:
@@ -87,7 +107,7 @@ def _complete(tx: Transaction, together: Mapping[int, _Completion]) -> list[tupl
                 child_completed(tx, key, parent, verdict.result)
             if verdict.then:
                 add(tx, verdict.then)
-            finished[queue].append((key, keep_of(keep, COMPLETED)))
+            finished[queue].append((key, kept))
     for queue, jobs in finished.items():
         tx.count(queue, counter_of(ACTIVE, 0), -len(jobs))
         tx.count(queue, counter_of(COMPLETED, 0), len(jobs))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from bullpen.errors import StoreCorrupt, StoreError, StoreFull, StoreReadOnly, StoreUnavailable
-from bullpen.stores.sqlite.schema import migrate
+from bullpen.stores.sqlite.migrating import migrate
 
 Sync = Literal["full", "normal"]
 

@@ -22,8 +22,8 @@ from typing import TypeVar
 from bullpen.clock import Clock
 from bullpen.errors import StoreUnavailable
 from bullpen.stores.sqlite.connection import Sync, connect_reader, prepare, translate
+from bullpen.stores.sqlite.migrating import check_version
 from bullpen.stores.sqlite.presence import DeadProcess, Neighbours, Presence, find_dead
-from bullpen.stores.sqlite.schema import check_version
 from bullpen.stores.sqlite.tokens import ClaimToken
 from bullpen.stores.sqlite.transaction import News
 from bullpen.stores.sqlite.writer import Writer
@@ -86,6 +86,8 @@ class Waiter:
 
     def __init__(self, concerns: Callable[[News], bool]) -> None:
         self.concerns = concerns
+        self.since = 0
+        """The last commit before it came: what that told is old by now."""
         self._loop = asyncio.get_running_loop()
         self._news = asyncio.Event()
 
@@ -168,6 +170,7 @@ class SharedFile:
     # ── news ─────────────────────────────────────────────────────────────────────────────
 
     def join(self, waiter: Waiter) -> None:
+        waiter.since = self.writer.commits
         self._waiters.add(waiter)
         self._someone_waits.set()
 
@@ -178,7 +181,7 @@ class SharedFile:
 
     def _on_commit(self, news: News) -> None:
         for waiter in tuple(self._waiters):
-            if waiter.concerns(news):
+            if news.number > waiter.since and waiter.concerns(news):
                 waiter.wake()
         self._neighbours.wake()
 

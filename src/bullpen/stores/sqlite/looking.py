@@ -1,12 +1,12 @@
 """Looking: all that only reads, on a connection of its own that no writer waits for."""
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import msgspec
 
 from bullpen.errors import BadOption, JobMissing, QueueMissing
-from bullpen.job.events import Event
+from bullpen.job.events import Event, EventKind
 from bullpen.job.record import JobRecord, JobRef, Lease
 from bullpen.job.state import FINISHED, State
 from bullpen.job.state import READY as READY_STATES
@@ -219,7 +219,9 @@ def workers(db: sqlite3.Connection, now_ms: int) -> list[WorkerInfo]:
 # ── events ───────────────────────────────────────────────────────────────────────────────
 
 
-def events(db: sqlite3.Connection, queue: str, after: str | None, limit: int) -> EventPage:
+def events(
+    db: sqlite3.Connection, queue: str, after: str | None, limit: int, without: Collection[EventKind]
+) -> EventPage:
     row = db.execute("SELECT id, last_event FROM queue WHERE name = ?", (queue,)).fetchone()
     number, newest = row or (0, 0)
     if after is None:
@@ -228,19 +230,21 @@ def events(db: sqlite3.Connection, queue: str, after: str | None, limit: int) ->
     if place == newest:
         return EventPage((), str(place))
     found: list[Event] = []
-    gap = True
+    last, end, gap = place, newest, True
     runs = db.execute("SELECT first, body FROM event WHERE queue = ? AND last > ? ORDER BY last", (number, place))
     for first, body in runs:
-        if not found:
+        if last == place:
             gap = first > place + 1
-        run = _decode_events(body)
-        for n, event in enumerate(run, first):
-            if n > place:
-                found.append(msgspec.structs.replace(event, cursor=str(n)))
-        if len(found) >= limit:
+            end = max(place, first - 1) + limit
+        for n, event in enumerate(_decode_events(body), first):
+            if place < n <= end:
+                last = n
+                if event.kind not in without:
+                    found.append(msgspec.structs.replace(event, cursor=str(n)))
+        if last == end:
             break
-    del found[limit:]
-    return EventPage(tuple(found), found[-1].cursor if found else str(newest), gap)
+    is_full = last == end
+    return EventPage(tuple(found), str(last if last > place else newest), gap, is_full)
 
 
 def _oldest(db: sqlite3.Connection, queue: int, newest: int) -> int:

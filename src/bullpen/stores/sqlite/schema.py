@@ -1,4 +1,4 @@
-"""The tables of the file, their versions, and the way from an older one to this.
+"""The tables of the file, and their versions.
 
 A job's row holds what changes; its body (name, data, spec) is written once and read at each
 claim, so that moving a job never rewrites its payload. Each job stands in exactly one of the
@@ -19,8 +19,6 @@ or something of its own: it is in the ring, or wakes at a time, or neither.
 """
 
 import sqlite3
-
-from bullpen.errors import StoreCorrupt, StoreTooNew
 
 READY, DELAYED, ACTIVE, WAITING_CHILDREN, COMPLETED, FAILED = range(6)
 
@@ -259,39 +257,6 @@ CREATE TABLE queue_limit(
 MIGRATIONS: tuple[str, ...] = (_VERSION_1, _SCHEDULES, _STEPS, _FAMILIES, _GROUPS)
 """The script at index n brings a file from version n to n + 1."""
 VERSION = len(MIGRATIONS)
-
-
-def check_version(db: sqlite3.Connection, path: str) -> int:
-    """The file's version; refuses a newer one. Asked in each transaction: a newer Bullpen may migrate an open file."""
-    (found,) = db.execute("PRAGMA user_version").fetchone()
-    if found > VERSION:
-        raise StoreTooNew(
-            f"{path} has schema version {found}; this Bullpen knows up to {VERSION}: upgrade it. Nothing was changed."
-        )
-    return int(found)
-
-
-def migrate(db: sqlite3.Connection, path: str) -> None:
-    """Bring the file to this version in one transaction; refuse a newer one.
-
-    The caller holds the turn lock, so no other process migrates at the same time.
-    """
-    found = check_version(db, path)
-    if found == VERSION:
-        return
-    if found == 0 and db.execute("SELECT 1 FROM sqlite_schema").fetchone():
-        raise StoreCorrupt(f"{path} is no Bullpen file: it has other tables. Nothing was changed; name another file.")
-    db.execute("BEGIN IMMEDIATE")
-    try:
-        for script in MIGRATIONS[found:]:
-            for statement in script.split(";"):
-                if statement.strip():
-                    db.execute(statement)
-        db.execute(f"PRAGMA user_version = {VERSION}")
-        db.execute("COMMIT")
-    except BaseException:
-        db.execute("ROLLBACK")
-        raise
 
 
 def make_moving_tables(db: sqlite3.Connection) -> None:

@@ -2,10 +2,9 @@
 
 from collections import Counter
 
-from bullpen.job.record import JobRecord
 from bullpen.scheduling.turns import Contender, plan_turns
 from bullpen.stores.sqlite.grouping import SELECT_GROUP, Group, Ring, read_ring, stand, wake_due, write_ring
-from bullpen.stores.sqlite.rows import SELECT_TO_CLAIM, record_from
+from bullpen.stores.sqlite.rows import SELECT_TO_CLAIM
 from bullpen.stores.sqlite.schema import READY
 from bullpen.stores.sqlite.settling import expire
 from bullpen.stores.sqlite.transaction import Row, Transaction
@@ -17,17 +16,20 @@ NEXT_IN_GROUP = (
 _EXPIRED_AT_ONCE = 1_000
 
 
-def take_turns(tx: Transaction, queue: int, name: str, slots: int, worker: str) -> dict[int, JobRecord]:
-    """The jobs whose turn it is, by key, in the order of the turns; their groups have moved on."""
+def take_turns(tx: Transaction, queue: int, slots: int, *, only: str | None = None) -> list[Row]:
+    """The jobs whose turn it is, in the order of the turns; their groups have moved on.
+
+    With `only`, those of one group, out of turn: it moves on, and the time of the others stands still.
+    """
     expired = 0
     while True:
         wake_due(tx, queue)
         ring = read_ring(tx, queue)
-        groups = _ring_of(tx, queue, slots)
+        groups = _ring_of(tx, queue, slots, only)
         contenders = [_contender(tx, group, ring) for group in groups.values()]
         plan = plan_turns(contenders, slots, ring.present)
         turns = Counter(plan.turns)
-        rows = {group: _next_of(tx, queue, group, count, worker) for group, count in turns.items()}
+        rows = {group: _next_of(tx, queue, group, count) for group, count in turns.items()}
         late = [row[0] for found in rows.values() for row in found if row[-1] is not None and row[-1] < tx.now_ms]
         if not late or expired >= _EXPIRED_AT_ONCE:
             break
@@ -35,17 +37,20 @@ def take_turns(tx: Transaction, queue: int, name: str, slots: int, worker: str) 
         for key in late:
             expire(tx, key)
         expired += len(late)
-    _move_on(tx, queue, ring, groups, contenders, plan.present, turns)
+    present = plan.present if only is None else ring.present
+    _move_on(tx, queue, ring, groups, contenders, present, turns)
     lines = {group: iter(found) for group, found in rows.items()}
     taken = [next(lines[group]) for group in plan.turns]
-    return {row[0]: record_from(row[:-1], name) for row in taken if row[0] not in late}
+    return [row for row in taken if row[0] not in late]
 
 
-def _ring_of(tx: Transaction, queue: int, slots: int) -> dict[bytes, Group]:
-    """As many groups as could come to their turn."""
-    rows = tx.db.execute(
-        f"{SELECT_GROUP} WHERE queue = ? AND is_in_ring ORDER BY virtual_time, name LIMIT ?", (queue, slots)
-    ).fetchall()
+def _ring_of(tx: Transaction, queue: int, slots: int, only: str | None) -> dict[bytes, Group]:
+    """As many groups as could come to their turn, or the one that is asked for."""
+    in_ring = f"{SELECT_GROUP} WHERE queue = ? AND is_in_ring"
+    if only is None:
+        rows = tx.db.execute(f"{in_ring} ORDER BY virtual_time, name LIMIT ?", (queue, slots)).fetchall()
+    else:
+        rows = tx.db.execute(f"{in_ring} AND name = ?", (queue, only)).fetchall()
     return {row[0].encode(): Group(*row) for row in rows}
 
 
@@ -58,9 +63,8 @@ def _contender(tx: Transaction, group: Group, ring: Ring) -> Contender:
     return Contender(group.name.encode(), group.virtual_time, limits.weight or 1, budget)
 
 
-def _next_of(tx: Transaction, queue: int, group: bytes, count: int, worker: str) -> list[Row]:
-    values = {"now_ms": tx.now_ms, "worker": worker, "queue": queue, "group": group.decode(), "slots": count}
-    return tx.db.execute(NEXT_IN_GROUP, values).fetchall()
+def _next_of(tx: Transaction, queue: int, group: bytes, count: int) -> list[Row]:
+    return tx.db.execute(NEXT_IN_GROUP, {"queue": queue, "group": group.decode(), "slots": count}).fetchall()
 
 
 def _move_on(

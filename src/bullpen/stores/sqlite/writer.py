@@ -23,8 +23,8 @@ from bullpen.clock import Clock
 from bullpen.errors import BullpenError, StoreUnavailable
 from bullpen.stores.sqlite.connection import TurnLock, translate
 from bullpen.stores.sqlite.grouping import stand_touched
+from bullpen.stores.sqlite.migrating import check_version
 from bullpen.stores.sqlite.requests import forget_old
-from bullpen.stores.sqlite.schema import check_version
 from bullpen.stores.sqlite.transaction import News, QueueBook, Transaction
 
 logger = logging.getLogger("bullpen.sqlite")
@@ -67,6 +67,8 @@ class Writer:
         self._forget_at_ms = 0
         self._closed = False
         self._must_sync_fully = False
+        self.commits = 0
+        """How many there were; counted before anyone is answered."""
         self._thread = threading.Thread(target=self._run, name=f"bullpen-writer {path.name}", daemon=True)
         self._thread.start()
 
@@ -160,7 +162,10 @@ class Writer:
                 raise
         finally:
             self._turn.give()
-        return tx.committed()
+        news = tx.committed()
+        self.commits += 1
+        news.number = self.commits
+        return news
 
     def _forget_now_and_then(self, tx: Transaction) -> None:
         if tx.now_ms >= self._forget_at_ms:

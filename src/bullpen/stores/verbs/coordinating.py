@@ -17,6 +17,9 @@ class Coordinating(Protocol):
 
     async def limits(self, queue: str) -> QueueStanding: ...
 
+    async def close_for(self, queue: str, delay_ms: int) -> None:
+        """Start nothing of the queue for that long, on any worker; what runs goes on. The longest closing stands."""
+
     async def set_group(self, queue: str, group: str, limits: GroupLimits | None) -> None:
         """Give a group limits of its own, in place of those it had; None is as all others."""
 

@@ -1,8 +1,9 @@
 """Reading jobs, counts and events."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
+from bullpen.job.events import EventKind
 from bullpen.job.record import JobRecord, JobRef
 from bullpen.job.state import State
 from bullpen.stores.answers import ChildPage, Counts, EventPage, JobPage, LogPage
@@ -44,9 +45,12 @@ class Looking(Protocol):
     async def oldest_waiting_ms(self, queue: str) -> int | None:
         """Since when the next runnable job could have run; None if nothing is runnable."""
 
-    async def events(self, queue: str, *, after: str | None, limit: int, timeout_ms: int) -> EventPage:
-        """The events after a cursor, in order, waiting for the first one.
+    async def events(
+        self, queue: str, *, after: str | None, limit: int, timeout_ms: int, without: Collection[EventKind] = ()
+    ) -> EventPage:
+        """The events after a cursor, in order, waiting for the first one; some kinds may be passed over.
 
         None starts at the end of the log, FROM_START at its oldest event. Says Gap when events
-        after the cursor were dropped. A cursor that no event gave is BadOption.
+        after the cursor were dropped. A page that is full comes at once, even if all of it was
+        passed over. A cursor that no event gave is BadOption.
         """

@@ -45,6 +45,7 @@ class Working(Protocol):
         request: str,
         at_most: int | None = None,
         held_elsewhere: bool = False,
+        group: str | None = None,
     ) -> Claimed:
         """Take up to that many runnable jobs of each queue: one claimant for a job at a time.
 
@@ -59,6 +60,9 @@ class Working(Protocol):
 
         With `held_elsewhere` the leases are for someone who reaches the store through this process
         only: whatever becomes of it, they stand until they run out.
+
+        With `group`, only jobs that wait in this group of each queue. Each uses one of its turns, so what it
+        gets in this way it has had when the groups take turns again.
         """
 
     async def settle(self, settlements: Sequence[Settlement], *, request: str) -> Sequence[SettleOutcome]:

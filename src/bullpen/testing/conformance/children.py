@@ -1,15 +1,15 @@
-"""Promises of children that a running job adds, and of jobs that wait for them."""
+"""Promises of children that a running job adds, of jobs that wait for them, and of telling them all."""
 
 import pytest
 
-from bullpen.errors import BadOption, LeaseLost, WrongState
+from bullpen.errors import BadOption, JobMissing, LeaseLost, WrongState
 from bullpen.job.events import EventKind
 from bullpen.job.record import ClaimedJob, FailureKind, JobRef
 from bullpen.job.spec import Dedup, JobSpec, NewJob, OnFailure
 from bullpen.job.state import State
 from bullpen.job.verdicts import AwaitChildren, Completed, Failed
 from bullpen.stores.base import AddOutcome, ChildState, Counts, SettleOutcome, Store
-from bullpen.testing.conformance.kin import PARENTS, PARTS, children_of, plant, states_of
+from bullpen.testing.conformance.kin import PARENTS, PARTS, child_refs, children_of, plant, states_of
 from bullpen.testing.conformance.moves import (
     BOOM,
     MAIL,
@@ -215,3 +215,20 @@ async def test_race_a_crash_while_children_are_added_leaves_all_or_nothing(harne
             assert await states_of(store, held.lease.ref) == [ChildState.PENDING] * 20
         else:
             assert await children_of(store, held.lease.ref) == []
+
+
+async def test_a_parent_of_ten_thousand_is_paged(store: Store) -> None:
+    """Ten thousand children are added in one step, and told in pages, each once."""
+    root, children = await plant(store, *[NewJob(MAIL, "a", spec=JobSpec(on_failure=OnFailure.IGNORE))] * 10_000)
+    assert len(children) == 10_000
+    assert await child_refs(store, root, limit=999) == set(children)
+
+
+async def test_refuses_to_tell_the_children_of_a_missing_job(store: Store) -> None:
+    """JobMissing for a job that is not there; BadOption for a cursor that no page gave."""
+    with pytest.raises(JobMissing):
+        await store.children(JobRef(MAIL, "nobody"))
+    root, _ = await plant(store, NewJob(MAIL, "a"))
+    with pytest.raises(BadOption):
+        await store.children(root, cursor="what")
+    assert await states_of(store, root) == [ChildState.PENDING]

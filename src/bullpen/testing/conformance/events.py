@@ -195,6 +195,24 @@ async def test_every_event_says_where_to_go_on(store: Store) -> None:
     assert paged == events
 
 
+async def test_some_kinds_can_be_passed_over(store: Store) -> None:
+    """They are read and not told: the page's cursor is after them, and a full page says that there may be more."""
+    start = await end_of_log(store)
+    ref = await add_one(store)
+    for n in range(5):
+        await store.set_progress(ref, str(n).encode())
+    await store.pause(MAIL)
+    events = await events_since(store, start)
+    told: list[Event] = []
+    page = EventPage((), start, is_full=True)
+    while page.is_full:
+        page = await store.events(MAIL, after=page.cursor, limit=3, timeout_ms=0, without={EventKind.PROGRESS})
+        assert not page.gap
+        told += page.events
+    assert told == [event for event in events if event.kind != EventKind.PROGRESS]
+    assert page.cursor == events[-1].cursor
+
+
 async def test_reading_goes_on_after_a_crash(harness: Harness, store: Store) -> None:
     """A cursor is good in another process, and after a crash of the one that gave it."""
     await add_one(store)

@@ -4,13 +4,12 @@ import pytest
 
 from bullpen.errors import BadOption, JobMissing, WrongState
 from bullpen.job.events import EventKind
-from bullpen.job.record import JobRef
-from bullpen.job.spec import Dedup, JobSpec, Keep, NewJob, OnFailure
+from bullpen.job.spec import Dedup, JobSpec, Keep, NewJob
 from bullpen.job.state import State
 from bullpen.job.trees import MAX_DEPTH
 from bullpen.job.verdicts import Completed, Settlement
 from bullpen.stores.base import Added, AddOutcome, ChildState, Counts, SettleOutcome, Store
-from bullpen.testing.conformance.kin import PARENTS, PARTS, child_refs, plant, states_of, tree
+from bullpen.testing.conformance.kin import PARENTS, PARTS, child_refs, plant, tree
 from bullpen.testing.conformance.moves import (
     MAIL,
     ROUNDS,
@@ -292,20 +291,3 @@ async def test_race_the_last_two_children_release_once(harness: Harness, store: 
         await race(settle_one(store, first.lease, Completed()), settle_one(other, second.lease, Completed()), turn=turn)
         assert await kinds_since(store, cursor, PARENTS) == [EventKind.WAITING]
         assert await claim_ids(store, 5, PARENTS) == [root.id]
-
-
-async def test_a_parent_of_ten_thousand_is_paged(store: Store) -> None:
-    """Ten thousand children are added in one step, and told in pages, each once."""
-    root, children = await plant(store, *[NewJob(MAIL, "a", spec=JobSpec(on_failure=OnFailure.IGNORE))] * 10_000)
-    assert len(children) == 10_000
-    assert await child_refs(store, root, limit=999) == set(children)
-
-
-async def test_refuses_to_tell_the_children_of_a_missing_job(store: Store) -> None:
-    """JobMissing for a job that is not there; BadOption for a cursor that no page gave."""
-    with pytest.raises(JobMissing):
-        await store.children(JobRef(MAIL, "nobody"))
-    root, _ = await plant(store, NewJob(MAIL, "a"))
-    with pytest.raises(BadOption):
-        await store.children(root, cursor="what")
-    assert await states_of(store, root) == [ChildState.PENDING]

@@ -1,12 +1,16 @@
 """Moves of promises about families: a tree added, and what its root knows of its children."""
 
 from bullpen.job.record import JobRef
-from bullpen.job.spec import JobSpec, NewJob
+from bullpen.job.spec import JobSpec, NewJob, OnFailure
 from bullpen.stores.base import Child, ChildState, Store
-from bullpen.testing.conformance.moves import add
+from bullpen.testing.conformance.moves import MAIL, add
 
 PARENTS = "parents"
 PARTS = "parts"
+
+
+def child_with(policy: OnFailure | None = None, queue: str = MAIL, **options: object) -> NewJob:
+    return NewJob(queue, "child", spec=JobSpec(on_failure=policy, **options))  # type: ignore[arg-type]  # as a spec
 
 
 def tree(*children: NewJob, spec: JobSpec | None = None) -> NewJob:

@@ -151,6 +151,37 @@ async def test_a_shorter_closing_changes_nothing(harness: Harness, store: Store)
     assert await claim(store, 2) == ()
 
 
+async def test_a_queue_can_be_closed_from_outside(harness: Harness, store: Store) -> None:
+    """No worker starts any of its jobs for that long; what runs goes on, and the longest of several closings stands."""
+    other = await harness.open()
+    await add_many(store, 3)
+    held = await claim_one(store)
+    await store.close_for(MAIL, MINUTE_MS)
+    await other.close_for(MAIL, 1_000)
+    until_ms = harness.clock.now_ms() + MINUTE_MS
+    for one in (store, other):
+        refused = await one.claim({MAIL: 5}, worker=WORKER, lease_ms=LEASE_MS, request=fresh_request())
+        assert (refused.jobs, refused.next_due_ms) == ((), until_ms)
+    assert (await other.limits(MAIL)).closed_until_ms == until_ms
+    await settle_one(store, held.lease, Completed())
+    await harness.advance(MINUTE_MS + 1)
+    assert len(await claim(other, 5)) == 2
+
+
+async def test_a_closing_leaves_the_limits_as_they_are(harness: Harness, store: Store) -> None:
+    """What an operator set holds before, during and after it; it may come before the first job."""
+    limits = QueueLimits(concurrency=2)
+    await store.close_for(MAIL, MINUTE_MS)
+    await store.set_limits(MAIL, limits)
+    await store.close_for(MAIL, MINUTE_MS)
+    await add_many(store, 3)
+    assert await claim(store, 5) == ()
+    assert (await store.limits(MAIL)).limits == limits
+    await harness.advance(MINUTE_MS + 1)
+    assert await store.limits(MAIL) == QueueStanding(limits)
+    assert len(await claim(store, 5)) == 2
+
+
 async def test_a_closing_within_a_used_up_window_ends_with_the_window(harness: Harness, store: Store) -> None:
     """Until when a queue gives out nothing is told as a whole: a rate that is used up outlasts a shorter closing."""
     await store.set_limits(MAIL, QueueLimits(rate_max=1, rate_ms=MINUTE_MS))

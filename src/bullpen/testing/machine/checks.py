@@ -59,12 +59,15 @@ class Checks(Walk):
             assert found.limits == expected.limits
             assert is_about(found.closed_until_ms, expected.closed_until_ms), f"closing of {queue}"
 
-    def _parents_know_their_children(self) -> None:
-        for parent in self._model.bonds:
-            told = self._run(self._store.children(parent.ref)).children
+    def _parents_know_their_children(self, *, all_of_them: bool = False) -> None:
+        """After a step those of whose children something has changed; when a walk ends, all of them."""
+        expected = {parent.ref: self._model.children(parent.ref) for parent in self._model.bonds}
+        parents = [ref for ref in expected if all_of_them or expected[ref] != self._families.get(ref)]
+        for parent, told in zip(parents, self._run(self._read_children(parents)), strict=True):
             found = {(child.ref, child.state, child.result) for child in told}
-            assert found == self._model.children(parent.ref), f"children of {parent.ref}"
+            assert found == expected[parent], f"children of {parent}"
             assert len(told) == len(found)
+        self._families = expected
 
     def _the_log_tells_where_each_job_is(self) -> None:
         for queue, told in self._told.items():
@@ -77,6 +80,7 @@ class Checks(Walk):
         with self._exit:
             try:
                 if self._compared:  # else a step has failed, and says more than what follows from it
+                    self._parents_know_their_children(all_of_them=True)
                     self._check_pages()
                     self._check_log_from_its_start()
             finally:

@@ -12,11 +12,11 @@ from bullpen.errors import JobError
 from bullpen.job.events import Event
 from bullpen.job.limits import GroupPage, QueueStanding
 from bullpen.job.names import is_generated_id
-from bullpen.job.record import JobRecord, Lease
+from bullpen.job.record import JobRecord, JobRef, Lease
 from bullpen.job.schedule import ScheduleRecord
 from bullpen.job.spec import Dedup
 from bullpen.job.state import State
-from bullpen.stores.base import Added, Counts, Exchanged
+from bullpen.stores.base import Added, Child, ChildState, Counts, Exchanged
 from bullpen.testing.harness import Harness
 from bullpen.testing.machine import drawing
 from bullpen.testing.machine.model import Model
@@ -66,6 +66,8 @@ class Walk(RuleBasedStateMachine):
         self._asked: list[Asked] = []
         self._leases: list[Lease] = []
         self._sight = Sight()
+        self._families: dict[JobRef, set[tuple[JobRef, ChildState, bytes | None]]] = {}
+        """The children of each parent, as they were when last compared."""
         self._compared = False
         self._cursors = {queue: self._end_of_log(queue) for queue in ("a", "b")}
         self._starts = dict(self._cursors)
@@ -145,6 +147,10 @@ class Walk(RuleBasedStateMachine):
             told.extend(await self._read_log(queue, self._cursors[queue], limit=1_000))
             self._cursors[queue] = told[-1].cursor if told else self._cursors[queue]
         return sight
+
+    async def _read_children(self, parents: Sequence[JobRef]) -> list[Sequence[Child]]:
+        pages = await asyncio.gather(*(self._store.children(parent) for parent in parents))
+        return [page.children for page in pages]
 
     async def _read_jobs(self, queue: str, state: State, *, newest_first: bool = False) -> list[JobRecord]:
         found: list[JobRecord] = []

@@ -1,7 +1,7 @@
 --[[ exchange: end these attempts, then claim those jobs, all in one step. Either half may be empty.
   KEYS 1 the request's memory
   ARGV 1 msgpack {now, memory_ms, queues = {{base, own}, …}, settlements = {{queue, id, token, epoch,
-         verdict, …}, …}, wants = {{queue, count}, …}, at_most?, lease = {token, worker, ms, queues}}; `queue` counts from 1
+         verdict, …}, …}, wants = {{queue, count}, …}, at_most?, group?, lease = {token, worker, ms, queues}}; `queue` counts from 1
   The same request again gets the first answer, with those of its jobs that are still held under it.
   Returns {{"settled" | "lease-lost" | "pending-children", …}, next due ms or "",
            {{base, id, token, epoch, record fields}, …}, {{base, id}, …} of jobs that failed here for good,
@@ -14,8 +14,9 @@ local memory_key, asked = KEYS[1], cmsgpack.unpack(ARGV[1])
 local lease = asked.lease
 lease.given = 0
 
-local remembered = recall(memory_key)
-if remembered and remembered.settled then
+-- The answer that was given before, with those of its jobs that are still held. These are functions since the locals
+-- of a script's parts are nearly as many as Lua allows.
+local function answer_again(remembered)
   local queues, claimed = open_queues(remembered.queues), {}
   for place = 1, count_claimed(remembered) do
     local number, id, epoch = claimed_at(remembered, place)
@@ -26,6 +27,23 @@ if remembered and remembered.settled then
   return { remembered.settled, remembered.due or "", claimed, {}, "", "" }
 end
 
+local function claim(queues, wants, memory)
+  local claimed = {}
+  for _, want in ipairs(wants) do
+    local count = math.min(want.count, asked.at_most and asked.at_most - #claimed or want.count)
+    local jobs, due = take(queues[want.queue], count, lease, asked.now, asked.group)
+    if due then memory.due = math.min(memory.due or due, due) end
+    for _, job in ipairs(jobs) do
+      claimed[#claimed + 1] = job
+      note_claimed(memory, want.queue, job[2], job[4])
+    end
+  end
+  return claimed
+end
+
+local remembered = recall(memory_key)
+if remembered and remembered.settled then return answer_again(remembered) end
+
 local queues = open_queues(asked.queues)
 local memory = {
   queues = asked.queues,
@@ -33,19 +51,8 @@ local memory = {
   token = lease.token,
   claimed = {},
 }
-local claimed = {}
-
 -- A request that was abandoned before it arrived still settles, but nobody is there to run new jobs.
-local wants = remembered and remembered.abandoned and {} or asked.wants
-for _, want in ipairs(wants) do
-  local count = math.min(want.count, asked.at_most and asked.at_most - #claimed or want.count)
-  local jobs, due = take(queues[want.queue], count, lease, asked.now)
-  if due then memory.due = math.min(memory.due or due, due) end
-  for _, job in ipairs(jobs) do
-    claimed[#claimed + 1] = job
-    note_claimed(memory, want.queue, job[2], job[4])
-  end
-end
+local claimed = claim(queues, remembered and remembered.abandoned and {} or asked.wants, memory)
 close_batch(queues, asked.now)
 report_drained(queues)
 remember(memory_key, memory, asked.memory_ms)

@@ -17,6 +17,9 @@ class Coordinating(OpenSite):
     async def limits(self, queue: str) -> QueueStanding:
         return await limiting.limits(self._site, queue)
 
+    async def close_for(self, queue: str, delay_ms: int) -> None:
+        await limiting.close_for(self._site, queue, delay_ms)
+
     async def set_group(self, queue: str, group: str, limits: GroupLimits | None) -> None:
         await limiting.set_group(self._site, queue, group, limits)
 

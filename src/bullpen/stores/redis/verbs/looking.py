@@ -1,12 +1,13 @@
 """Reading jobs, counts and events."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
+from bullpen.job.events import EventKind
 from bullpen.job.record import JobRecord, JobRef
 from bullpen.job.state import State
 from bullpen.stores.base import ChildPage, Counts, EventPage, JobPage, LogPage
 from bullpen.stores.redis import families, looking
-from bullpen.stores.redis.eventlog import read_events
+from bullpen.stores.redis.eventlog import EventLog
 from bullpen.stores.redis.opened import OpenSite
 
 
@@ -37,5 +38,8 @@ class Looking(OpenSite):
     async def oldest_waiting_ms(self, queue: str) -> int | None:
         return await looking.oldest_waiting_ms(self._site, queue)
 
-    async def events(self, queue: str, *, after: str | None, limit: int, timeout_ms: int) -> EventPage:
-        return await read_events(self._connection, self._keys.events(queue), after, limit, timeout_ms)
+    async def events(
+        self, queue: str, *, after: str | None, limit: int, timeout_ms: int, without: Collection[EventKind] = ()
+    ) -> EventPage:
+        log = EventLog(self._connection, self._keys.events(queue), frozenset(without))
+        return await log.read(after, limit, timeout_ms)

@@ -19,7 +19,7 @@ from bullpen.stores.base import (
     WorkerState,
 )
 from bullpen.stores.redis import families, looking, rescuing
-from bullpen.stores.redis.asking import LeaseTerms, ask_abandon, ask_exchange, ask_renew
+from bullpen.stores.redis.asking import ClaimBounds, LeaseTerms, ask_abandon, ask_exchange, ask_renew
 from bullpen.stores.redis.naming import worker_name
 from bullpen.stores.redis.opened import OpenSite
 from bullpen.stores.redis.reading import read_exchanged
@@ -45,9 +45,10 @@ class Working(OpenSite):
         request: str,
         at_most: int | None = None,
         held_elsewhere: bool = False,  # noqa: ARG002 - as all leases here: no process is watched
+        group: str | None = None,
     ) -> Claimed:
-        exchanged = await self.exchange((), wants, worker=worker, lease_ms=lease_ms, request=request, at_most=at_most)
-        return exchanged.claimed
+        bounds = ClaimBounds(at_most, group)
+        return (await self._exchange((), wants, worker, lease_ms, request, bounds)).claimed
 
     async def settle(self, settlements: Sequence[Settlement], *, request: str) -> Sequence[SettleOutcome]:
         exchanged = await self.exchange(settlements, {}, worker="", lease_ms=0, request=request)
@@ -63,9 +64,20 @@ class Working(OpenSite):
         request: str,
         at_most: int | None = None,
     ) -> Exchanged:
+        return await self._exchange(settlements, wants, worker, lease_ms, request, ClaimBounds(at_most))
+
+    async def _exchange(
+        self,
+        settlements: Sequence[Settlement],
+        wants: Mapping[str, int],
+        worker: str,
+        lease_ms: int,
+        request: str,
+        bounds: ClaimBounds,
+    ) -> Exchanged:
         now_ms = self._clock.now_ms()
         terms = LeaseTerms(f"{self._instance}:{next(self._claims)}:{now_ms}", worker, lease_ms)
-        message = ask_exchange(self._keys, settlements, wants, terms, now_ms, at_most)
+        message = ask_exchange(self._keys, settlements, wants, terms, now_ms, bounds)
         answer = await self._connection.run(EXCHANGE, self._keys.request(request), message)
         return read_exchanged(answer, self._keys)
 

@@ -18,6 +18,9 @@ class Coordinating(OpenFile):
         now_ms = self._clock.now_ms()
         return await self._file.read(lambda db: limiting.standing(db, looking.existing_queue(db, queue), now_ms))
 
+    async def close_for(self, queue: str, delay_ms: int) -> None:
+        await self._write(lambda tx: limiting.close_for(tx, tx.queue(queue), None, delay_ms))
+
     async def set_group(self, queue: str, group: str, limits: GroupLimits | None) -> None:
         await self._write(lambda tx: limiting.set_group(tx, queue, group, limits))
 

@@ -1,7 +1,8 @@
 """Reading jobs, counts and events."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
+from bullpen.job.events import EventKind
 from bullpen.job.record import JobRecord, JobRef
 from bullpen.job.state import State
 from bullpen.stores.base import ChildPage, Counts, EventPage, JobPage, LogPage
@@ -10,12 +11,14 @@ from bullpen.stores.sqlite.opened import OpenFile
 
 
 class Looking(OpenFile):
-    async def events(self, queue: str, *, after: str | None, limit: int, timeout_ms: int) -> EventPage:
+    async def events(
+        self, queue: str, *, after: str | None, limit: int, timeout_ms: int, without: Collection[EventKind] = ()
+    ) -> EventPage:
         return await self._look_until(
             timeout_ms if after is not None else 0,
             concerns=lambda news: queue in news.told,
-            look=lambda: self._file.read(lambda db: looking.events(db, queue, after, limit)),
-            enough=lambda page: bool(page.events or page.gap),
+            look=lambda: self._file.read(lambda db: looking.events(db, queue, after, limit, without)),
+            enough=lambda page: bool(page.events or page.gap or page.is_full),
         )
 
     async def job(self, ref: JobRef) -> JobRecord:

@@ -32,9 +32,10 @@ class Working(OpenFile):
         request: str,
         at_most: int | None = None,
         held_elsewhere: bool = False,
+        group: str | None = None,
     ) -> Claimed:
         token = self._file.next_claim(held_elsewhere=held_elsewhere)
-        claimant = claiming.Claimant(worker, lease_ms, token)
+        claimant = claiming.Claimant(worker, lease_ms, token, group)
         return (await self._exchange((), wants, claimant, request, at_most)).claimed
 
     async def settle(self, settlements: Sequence[Settlement], *, request: str) -> Sequence[SettleOutcome]:

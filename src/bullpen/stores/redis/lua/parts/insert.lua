@@ -84,12 +84,18 @@ local function also(fields, field, value)
   fields[#fields + 1] = value
 end
 
+-- The log tells no tags and no workspace. To find the words elsewhere in the options costs a look, no more.
+local function is_told_by_its_event(options)
+  return not string.find(options, OPTION.tags, 1, true) and not string.find(options, OPTION.workspace, 1, true)
+end
+
 local function write_job(queue, job, id, now, parent)
   local options = parent and options_with_parent(job.options, parent) or job.options
+  local priority = job.priority and text(job.priority) or "0"
   local fields = {
     FIELD.name, job.name, FIELD.data, job.data, FIELD.options, options,
     FIELD.added, text(now), FIELD.delay, job.delay and text(job.delay) or "0",
-    FIELD.priority, job.priority and text(job.priority) or "0",
+    FIELD.priority, priority,
   }
   if job.dedup then also(fields, FIELD.dedup_id, job.dedup.id) end
   if job.tenant then also(fields, FIELD.tenant, job.tenant) end
@@ -101,7 +107,11 @@ local function write_job(queue, job, id, now, parent)
   end
   redis.call("HSET", queue.base .. id, unpack(fields))
   if parent then bear(queue, id, job.policy, parent) end
-  emit(queue, job.tenant, "added", "jobId", id, "name", job.name)
+  if is_told_by_its_event(job.options) then
+    emit(queue, job.tenant, "added", "jobId", id, "name", job.name, recorded(now, priority))
+  else
+    emit(queue, job.tenant, "added", "jobId", id, "name", job.name)
+  end
 end
 
 local function place_new(queue, job, id, now)

@@ -137,6 +137,12 @@ local function emit(queue, tenant, event, ...)
   end
 end
 
+-- What an event says beside, if it tells all that lists show: then a reader of the log need not look at the job.
+local function recorded(now, priority)
+  if priority == "0" then return "at", text(now) end
+  return "at", text(now), "priority", priority
+end
+
 -- Whoever joined the end of the line is pushed in one go, before anybody looks.
 local function push_joined(queue)
   if #queue.joined == 0 then return end

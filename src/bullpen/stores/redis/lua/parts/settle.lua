@@ -1,5 +1,4 @@
 --[[ Verdicts: how each end of an attempt is carried out. The job has left `active` already. ]]
-local USED_UP = 9007199254740991 -- as BullMQ writes it
 local carry_out = {}
 
 -- The job ends as it was to end when next claimed: a child of it failed, and it with the child.
@@ -8,9 +7,16 @@ local function end_as_doomed(queue, id, job, now)
   fail(queue, id, job, "active", failure, job.attempts_made + 1, now)
 end
 
+-- What its event says beside, see `recorded`.
+local function end_as_told(job, now)
+  if retention(job.options, "completed").count == 0 then return "kept", "0" end
+  if job.attempts_made == 0 then return recorded(now, text(job.priority)) end
+end
+
 local function complete(queue, id, job, settlement, now, queues)
   local fields = { FIELD.result, settlement.result, FIELD.attempts_made, text(job.attempts_made + 1) }
-  finish(queue, id, job, "completed", "active", fields, now, "returnvalue", settlement.result)
+  finish(queue, id, job, "completed", "active", fields, now, "returnvalue", settlement.result,
+    end_as_told(job, now))
   if settlement.followers then insert_all(queues, settlement.followers, now) end
 end
 
@@ -91,16 +97,6 @@ end
 
 function carry_out.released(queue, id, job, settlement, now)
   release(queue, id, job, settlement.crash, settlement.limits, now)
-end
-
--- BullMQ's workers see a limiter that is used up, where they have a limit; ours see the time, in any queue.
-local function close_queue(queue, delay, now)
-  if now + delay <= (settings(queue).closed_until or 0) then return end
-  queue.closed_until = now + delay
-  redis.call("HSET", queue.meta, FIELD.queue_closed, text(queue.closed_until))
-  if redis.call("PTTL", queue.limiter) < delay then
-    redis.call("SET", queue.limiter, text(USED_UP), "PX", text(delay))
-  end
 end
 
 function carry_out.limited(queue, id, job, settlement, now)

@@ -78,10 +78,13 @@ local function activate(queue, id, lease, now, turn)
   local fields = redis.call("HGETALL", job_key)
   local count = #fields
   local epoch, tenant, group, is_doomed, is_parked, needs_check = 1, nil, nil, false, false, count == 0
+  local priority, was_tried = "0", false
   for i = 1, count, 2 do
     local name = fields[i]
     if name == FIELD.epoch then
       epoch = (tonumber(fields[i + 1]) or 0) + 1
+    elseif name == FIELD.priority then
+      priority = fields[i + 1]
     elseif name == FIELD.tenant then
       tenant = fields[i + 1]
     elseif name == FIELD.group then
@@ -94,6 +97,8 @@ local function activate(queue, id, lease, now, turn)
       is_parked = true
     elseif name == FIELD.start_by or name == FIELD.cancelling then
       needs_check = true
+    elseif name == FIELD.attempts_made or name == FIELD.legacy_attempts_made or name == FIELD.failed_reason then
+      was_tried = true
     end
   end
   if group and not turn then
@@ -106,7 +111,11 @@ local function activate(queue, id, lease, now, turn)
   redis.call("SET", job_key .. KEY.lock, token, "PX", text(lease.ms))
   redis.call("HSET", job_key, FIELD.started, text(now), FIELD.epoch, text(epoch), FIELD.worker, lease.worker)
   if is_parked then redis.call("HDEL", job_key, FIELD.parked) end
-  emit(queue, tenant, "active", "jobId", id, "prev", "waiting")
+  if was_tried then
+    emit(queue, tenant, "active", "jobId", id, "prev", "waiting")
+  else
+    emit(queue, tenant, "active", "jobId", id, "prev", "waiting", recorded(now, priority))
+  end
   return { queue.base, id, token, epoch, fields }, is_doomed
 end
 
@@ -142,15 +151,16 @@ local function pop_from_group(queue, group)
 end
 
 -- The group whose turn it is gives its first job; `starts` are those that count against the queue's rate.
+-- Out of turn the group moves on, and the time of the others stands still.
 -- Returns the job, or nil if the entry was no runnable job and is gone.
-local function take_turn(queue, name, lease, now)
+local function take_turn(queue, name, lease, now, is_out_of_turn)
   local group = touch_group(queue, name)
   local id = pop_from_group(queue, group)
   local job, is_doomed
   if id then job, is_doomed = activate(queue, id, lease, now, name) else group.waiting = 0 end
   if job then
     start_in_group(queue, group, id)
-    queue.present, queue.has_turned = group.time, true
+    if not is_out_of_turn then queue.present, queue.has_turned = group.time, true end
     group.time = group.time + 1 / group.weight
     redis.call("ZADD", queue.own .. KEY.ring, group.time, name)
     if not is_doomed then count_start_in_group(group, now) end
@@ -159,15 +169,22 @@ local function take_turn(queue, name, lease, now)
   return job, is_doomed
 end
 
--- Let the groups take turns until so many are claimed. Returns when to look again, if a group wakes.
-local function take_turns(queue, claimed, free, lease, now)
+-- The group whose turn it is; `only` at any time, if it may give.
+local function next_in_ring(ring, only)
+  if only then return redis.call("ZSCORE", ring, only) and only or nil end
+  return redis.call("ZRANGE", ring, 0, 0)[1]
+end
+
+-- Let the groups take turns until so many are claimed; or `only` one of them. Returns when to look again, if a group
+-- wakes.
+local function take_turns(queue, claimed, free, lease, now, only)
   local ring, starts, skipped = queue.own .. KEY.ring, 0, 0
   reopen_due(queue, now)
   stand_touched(queue)
   while #claimed < free and skipped < SKIP_LIMIT do
-    local name = redis.call("ZRANGE", ring, 0, 0)[1]
+    local name = next_in_ring(ring, only)
     if not name then break end
-    local job, is_doomed = take_turn(queue, name, lease, now)
+    local job, is_doomed = take_turn(queue, name, lease, now, only ~= nil)
     claimed[#claimed + 1] = job
     if not job then
       skipped = skipped + 1
@@ -206,8 +223,8 @@ local function has_groups(queue)
   return queue.touched ~= nil or redis.call("EXISTS", queue.own .. KEY.ring, queue.own .. KEY.ring_closed) > 0
 end
 
--- Returns the claimed jobs, and the time at which to look again, if there is one.
-local function take(queue, wanted, lease, now)
+-- Returns the claimed jobs, of `only` this group if one is named, and the time at which to look again, if there is one.
+local function take(queue, wanted, lease, now, only)
   promote_due(queue, now)
   push_joined(queue)
   local claimed, due = {}, next_due(queue)
@@ -215,9 +232,9 @@ local function take(queue, wanted, lease, now)
   local held, left = held_until(queue, now)
   if held then return claimed, math.min(due or held, held) end
   local free = room(queue, math.min(wanted, left or wanted))
-  local starts = take_from_lines(queue, claimed, free, lease, now)
+  local starts = only and 0 or take_from_lines(queue, claimed, free, lease, now)
   if #claimed < free and has_groups(queue) then
-    local more, wakes = take_turns(queue, claimed, free, lease, now)
+    local more, wakes = take_turns(queue, claimed, free, lease, now, only)
     starts = starts + more
     if wakes then due = math.min(due or wakes, wakes) end
   end

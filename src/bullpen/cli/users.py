@@ -1,0 +1,114 @@
+"""`bullpen users`: people who log in to the dashboard, made, listed and disabled where the records are."""
+
+import argparse
+import asyncio
+import getpass
+import sys
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from bullpen.cli.keys import add_records, add_role, opened_records
+from bullpen.cli.showing import Show
+from bullpen.cli.tables import Cell, Column, Row
+from bullpen.cli.verb import OK, Verb, add_json
+from bullpen.errors import BadOption, RecordMissing
+
+if TYPE_CHECKING:
+    from bullpen.records.records import Records
+    from bullpen.records.users import User
+
+_EXAMPLES = """
+  bullpen users                                         all of them
+  bullpen users create ann --role admin                 asks for the password
+  bullpen users create bob --role reviewer --tenant acme < password.txt
+  bullpen users password ann
+  bullpen users disable bob
+"""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    add_records(parser, default=None)
+    acts = parser.add_subparsers(dest="act", metavar="ACT", title="acts (without one, the users are listed)")
+    create = acts.add_parser(
+        "create",
+        help="make a user; the password is asked for, or read from the input",
+        description="Make a user; the password is asked for, or read from the input.",
+    )
+    password = acts.add_parser(
+        "password", help="give another password", description="Give a user another password, and end all sessions."
+    )
+    disable = acts.add_parser(
+        "disable", help="let in no more", description="Let a user in no more, and end all sessions."
+    )
+    for one in (create, password, disable):
+        one.add_argument("name", metavar="NAME", help="name of the user")
+        add_records(one)
+        add_json(one)
+    add_role(create)
+
+
+async def run(args: argparse.Namespace, show: Show) -> int:
+    async with opened_records(args) as records:
+        match args.act:
+            case "create":
+                word = await _password()
+                user = await records.users.create(args.name, word, role=args.role, tenant=args.tenant)
+                show.answer(_user_json(user), f"{user.name} may log in as {user.role}")
+            case "password":
+                user = await _find(records, args.name)
+                await records.users.set_password(user.id, await _password())
+                show.answer(_user_json(user), f"{user.name} has another password; all sessions are ended")
+            case "disable":
+                user = await _find(records, args.name)
+                await records.users.disable(user.id)
+                show.answer(_user_json(user), f"{user.name} is let in no more")
+            case _:
+                _list(await records.users.list(), show)
+    return OK
+
+
+async def _password() -> str:
+    """Typed twice at a terminal, unseen; else the first line of the input. Not an option: others could see that."""
+    if not sys.stdin.isatty():
+        line: str = await asyncio.to_thread(sys.stdin.readline)
+        return line.rstrip("\r\n")
+    first = await asyncio.to_thread(getpass.getpass, "Password: ")
+    if first != await asyncio.to_thread(getpass.getpass, "Again: "):
+        raise BadOption("password: the two are not the same")
+    return first
+
+
+async def _find(records: "Records", name: str) -> "User":
+    for user in await records.users.list():
+        if user.name == name:
+            return user
+    raise RecordMissing(f"no user {name!r}")
+
+
+def _user_json(user: "User") -> dict[str, Any]:
+    found: dict[str, Any] = msgspec.to_builtins(user)
+    return found
+
+
+def _list(users: "list[User]", show: Show) -> None:
+    if show.as_json:
+        show.document([_user_json(user) for user in users])
+    elif not users:
+        show.line("No users.")
+    else:
+        rows: list[Row] = [
+            [
+                user.name,
+                str(user.role),
+                user.tenant or "",
+                Cell("good", "green") if user.disabled_ms is None else Cell("disabled", "dim"),
+            ]
+            for user in users
+        ]
+        show.table(
+            [Column(name, shrinks=name in ("name", "tenant")) for name in ("name", "role", "tenant", "standing")], rows
+        )
+
+
+VERB = Verb("users", "make, list and disable users of the dashboard", _EXAMPLES, arguments, run)

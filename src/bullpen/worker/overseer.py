@@ -1,0 +1,126 @@
+"""Who looks after a worker's loop, from the lease thread: sees who blocks it, and ends what outlasts its timeout."""
+
+import logging
+from collections.abc import Iterator
+from typing import Protocol
+
+from bullpen.clock import Clock
+from bullpen.errors import BullpenError
+from bullpen.job.options import to_ms
+from bullpen.job.record import JobRecord, JobRef
+from bullpen.job.verdicts import Failed, Released, Settlement
+from bullpen.stores.base import WorkerInfo
+from bullpen.stores.workplace import Workplace
+from bullpen.worker.judging import timed_out, verdict_on_failure
+from bullpen.worker.memory import resident_mb
+from bullpen.worker.options import WorkerOptions
+from bullpen.worker.running import LeaseBook, Run, Stop
+from bullpen.worker.watchdog import Block, Pulse, who_blocks
+
+logger = logging.getLogger("bullpen.worker")
+
+_BLOCKED_MS = 100
+
+
+class Charge(Protocol):
+    """What the lease thread asks of the worker; each is safe from any thread."""
+
+    def info(self) -> WorkerInfo: ...
+
+    def ask_to_stop(self, token: str, stop: Stop) -> None: ...
+
+    def recycle(self, why: str) -> None: ...
+
+    def gave_up(self, run: Run) -> None:
+        """This run was settled though its handler goes on."""
+
+    def failed_unrun(self, job: JobRecord) -> None:
+        """This job failed for good and no handler was there to say so."""
+
+    def replace_process(self) -> bool:
+        """End this process at once if someone will start another; False if nobody will."""
+
+
+class Overseer:
+    def __init__(
+        self,
+        store: Workplace,
+        options: WorkerOptions,
+        clock: Clock,
+        book: LeaseBook,
+        pulse: Pulse,
+        charge: Charge,
+    ) -> None:
+        self._store = store
+        self._options = options
+        self._clock = clock
+        self._book = book
+        self._pulse = pulse
+        self._charge = charge
+        self._block: Block | None = None
+        self._grace_ms = to_ms("timeout_grace", options.timeout_grace)
+
+    def watch_memory(self) -> None:
+        limit = self._options.max_memory_mb
+        if limit is not None and (size := resident_mb()) > limit:
+            self._charge.recycle(f"memory is {size} MB, the limit is {limit}")
+
+    async def watch_the_loop(self) -> None:
+        silent_ms = self._pulse.silent_ms()
+        if silent_ms < to_ms("block_warning", self._options.block_warning):
+            if self._block is not None:
+                block, self._block = self._block, None
+                await self._tell(
+                    block.run.job.ref, f"event loop blocked {block.longest_ms / 1000:.1f} s in {block.place}"
+                )
+        elif self._block is not None:
+            self._block.longest_ms = silent_ms
+        elif (found := who_blocks(self._pulse, self._book.runs())) is not None:
+            run, place = found
+            self._block = Block(run, place, silent_ms)
+            await self._tell(run.job.ref, f"event loop is blocked, for {silent_ms / 1000:.1f} s so far, in {place}")
+
+    def overdue(self) -> Iterator[Run]:
+        """Those that were told to stop at their timeout, and did not in the time that they had for it."""
+        for run in self._book.runs():
+            if not run.over and self._clock.mono_ms() > run.deadline_ms + self._grace_ms:
+                yield run
+
+    async def end_overdue(self, run: Run) -> None:
+        """Settle it as timed out though its handler goes on, and have the process replaced."""
+        run.over = True
+        verdict = verdict_on_failure(timed_out(run.timeout_ms), run.job, self._options)
+        await self._store.settle([Settlement(run.lease, verdict)], request=f"overdue {run.lease.token}")
+        await self._tell(run.job.ref, "outlasted its timeout and did not give way: ended without its handler")
+        logger.error("job %s outlasted its timeout and its handler goes on", run.job.ref)
+        if isinstance(verdict, Failed):
+            await self.tell_failed(run.job.ref)
+        else:
+            self._options.observers.settled(run.job, verdict)
+        loop_is_blocked = self._pulse.silent_ms() > _BLOCKED_MS
+        self._charge.gave_up(run)
+        if loop_is_blocked:
+            await self._leave_at_once()
+
+    async def _leave_at_once(self) -> None:
+        """The loop can finish nothing more: hand back what else it holds and end the process."""
+        others = [run for run in self._book.runs() if not run.over]
+        await self._store.settle(
+            [Settlement(run.lease, Released()) for run in others], request=f"leave {self._charge.info().name}"
+        )
+        if not self._charge.replace_process():
+            logger.error("the event loop is blocked and no supervisor is there to replace this process")
+
+    async def tell_failed(self, ref: JobRef) -> None:
+        """Pass on a job that failed under no handler's eyes."""
+        try:
+            self._charge.failed_unrun(await self._store.job(ref))
+        except BullpenError as error:
+            logger.warning("job %s failed and cannot be looked at: %s", ref, error)
+
+    async def _tell(self, ref: JobRef, line: str) -> None:
+        logger.warning("job %s: %s", ref, line)
+        try:
+            await self._store.add_log(ref, [line])
+        except BullpenError as error:
+            logger.warning("could not note that in the job's log: %s", error)
