@@ -87,6 +87,8 @@ def _all_rows(figures: Figures, series: Sequence[Series]) -> list[str]:
     lines = ["| measure | system | setting | median | spread (min–max) | unit |", "|---|---|---|---:|---:|---|"]
     for one in series:
         found = figures.of(one)
+        if not found and one not in figures.missing:
+            continue  # a run that was ended before its time has not come to it
         cells = (_number(found.median), _range(found)) if found else (_why_missing(figures, one), "")
         lines.append(f"| {one.measure} | {one.system} | {one.setting} | {cells[0]} | {cells[1]} | {one.unit} |")
     return lines

@@ -43,7 +43,7 @@ class Run:
         self.went_wrong = False
 
     async def all_rounds(self) -> AsyncIterator[int]:
-        """Each round as it ends; what is made only once comes after all rounds, and counts as one of its own."""
+        """Each round as it ends; what is made only once comes after all rounds, and each counts as one of its own."""
         for number in range(1, self._rounds + 1):
             for trial in self._trials:
                 if not trial.once:
@@ -52,7 +52,7 @@ class Run:
         for trial in self._trials:
             if trial.once:
                 await self._try(trial, 1)
-        yield self._rounds + 1
+                yield self._rounds + 1
 
     async def _try(self, trial: Trial, number: int) -> None:
         first = trial.series[0]

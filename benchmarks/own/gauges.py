@@ -1,7 +1,7 @@
 """What one operation costs its store, counted by the store itself.
 
-On SQLite: the steps of its virtual machine, the statements, and the pages that a connection
-with an empty cache reads. On Redis: the commands that ran, and the server's processor time.
+On SQLite: the steps of its virtual machine, the statements, and the pages that a connection reads, with an
+empty cache and with the one that it has by then. On Redis: the commands that ran, and the server's processor time.
 Time is taken apart from this, since counting costs time.
 """
 
@@ -26,8 +26,15 @@ _VALUE = re.compile(r"[xX]?'(?:[^']|'')*'|\b\d+(?:\.\d+)?\b")
 """What differs between two calls of one statement."""
 
 STEPS, STATEMENTS, PAGES_READ, PAGES_WRITTEN = "VM steps", "statements", "pages read", "pages written"
+PAGES_READ_WARM = "pages read, cache kept"
 COMMANDS, CPU, IN_SCRIPTS = "commands", "server CPU", "server time"
-SQLITE_UNITS = {STEPS: "steps", STATEMENTS: "statements", PAGES_READ: "pages", PAGES_WRITTEN: "pages"}
+SQLITE_UNITS = {
+    STEPS: "steps",
+    STATEMENTS: "statements",
+    PAGES_READ: "pages",
+    PAGES_READ_WARM: "pages",
+    PAGES_WRITTEN: "pages",
+}
 REDIS_UNITS = {COMMANDS: "commands", CPU: "µs", IN_SCRIPTS: "µs"}
 
 
@@ -36,6 +43,9 @@ class Gauge(Protocol):
 
     def plans(self) -> Sequence[str]:
         """Ways of the statements so far that go through a whole table or sort, which none should."""
+
+    def keep_cache(self) -> bool:
+        """From now on count what is read beyond what is known already; False where that makes no difference."""
 
 
 class RedisGauge:
@@ -53,6 +63,9 @@ class RedisGauge:
 
     def plans(self) -> Sequence[str]:
         return ()
+
+    def keep_cache(self) -> bool:
+        return False
 
     def close(self) -> None:
         self._client.close()
@@ -92,6 +105,7 @@ class SqliteGauge:
 
     def __init__(self, file: SharedFile) -> None:
         self._counts: _Counts | None = None
+        self._keeps_cache = False
         self._said: dict[str, str] = {}
         self._path = file.path
         self._page_size = int(file.writer._db.execute("PRAGMA page_size").fetchone()[0])
@@ -109,6 +123,8 @@ class SqliteGauge:
         self._counts = found = _Counts()
         answer = await operation()
         self._counts = None
+        if self._keeps_cache:
+            return answer, {PAGES_READ_WARM: found.bytes_read // self._page_size}
         return answer, {
             STEPS: found.steps,
             STATEMENTS: found.statements,
@@ -128,6 +144,10 @@ class SqliteGauge:
         finally:
             db.close()
 
+    def keep_cache(self) -> bool:
+        self._keeps_cache = True
+        return True
+
     def _watch(self, db: sqlite3.Connection, work: Callable[[], T]) -> T:
         """In the thread that does the work; counts only while an operation is counted."""
         counts = self._counts
@@ -139,7 +159,8 @@ class SqliteGauge:
             if statement.startswith(("SELECT", "UPDATE", "DELETE", "INSERT")):
                 self._said.setdefault(_VALUE.sub("?", statement), statement)
 
-        db.execute("PRAGMA shrink_memory")
+        if not self._keeps_cache:
+            db.execute("PRAGMA shrink_memory")
         db.set_trace_callback(said)
         db.set_progress_handler(counts.step, 1)
         try:

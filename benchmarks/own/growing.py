@@ -100,6 +100,9 @@ class Ground:
         self._taker.gauge = gauge = _gauge(self._store, self.spot)
         for _ in range(_COUNTED):
             await self.cycle()
+        if gauge.keep_cache():
+            for _ in range(_COUNTED):
+                await self.cycle()
         return list(gauge.plans())
 
     def found(self) -> Found:

@@ -1,7 +1,7 @@
 """Growth: what each operation costs in a small and in a large queue, and whether that is the same.
 
-The work must be equal: steps of SQLite's machine, commands on Redis. Pages that SQLite reads grow with the
-depth of its trees and with nothing else, so they stand beside it, as facts, and so do depth and time.
+The work must be equal: steps of SQLite's machine, commands on Redis. Pages that SQLite reads with an empty cache
+grow with the depth of its trees and with nothing else, so they stand beside it, as facts, and so do depth and time.
 """
 
 import dataclasses

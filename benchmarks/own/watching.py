@@ -61,13 +61,13 @@ class Departures(Watch):
         self.for_company_ns: list[int] = []
 
     def listen(self, worker: Worker) -> None:
-        send = worker._exchanger.send
+        finish = worker._exchanger.finish
 
-        def noted(claimed: ClaimedJob, verdict: Verdict) -> None:
+        def noted(claimed: ClaimedJob, verdict: Verdict | None) -> None:
             self._sent[claimed.lease.token] = self._without_core.now()
-            send(claimed, verdict)
+            finish(claimed, verdict)
 
-        worker._exchanger.send = noted  # type: ignore[method-assign]  # on this instance only
+        worker._exchanger.finish = noted  # type: ignore[method-assign]  # on this instance only
 
     def left(self, settlements: Sequence[Settlement]) -> None:
         super().left(settlements)

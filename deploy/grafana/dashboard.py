@@ -53,6 +53,33 @@ PANELS: list[tuple[str, str, list[Query]]] = [
     ("Steps", "ops", [
         ("sum by (kind, outcome) (rate(bullpen_steps_total[$__rate_interval]))", "{{kind}} {{outcome}}"),
     ]),
+    ("Calls of models", "ops", [
+        ("sum by (provider, model, outcome) (rate(bullpen_llm_calls_total[$__rate_interval]))", "{{provider}} {{model}} {{outcome}}"),
+    ]),
+    ("Models: time of a call", "s", [
+        ("histogram_quantile(0.95, sum by (model, le) (rate(bullpen_llm_call_seconds_bucket[$__rate_interval])))", "{{model}} p95"),
+    ]),
+    ("Tokens", "ops", [
+        ("sum by (model, direction) (rate(bullpen_llm_tokens_total[$__rate_interval]))", "{{model}} {{direction}}"),
+    ]),
+    ("Calls of tools", "ops", [
+        ("sum by (tool, outcome) (rate(bullpen_tool_calls_total[$__rate_interval]))", "{{tool}} {{outcome}}"),
+    ]),
+    ("Tools: time of a call", "s", [
+        ("histogram_quantile(0.95, sum by (tool, le) (rate(bullpen_tool_call_seconds_bucket[$__rate_interval])))", "{{tool}} p95"),
+    ]),
+    ("Runs that ended", "short", [
+        ("sum by (state) (increase(bullpen_runs_total[$__rate_interval]))", "{{state}}"),
+        ("sum by (kind, state) (increase(bullpen_tasks_total[$__rate_interval]))", "{{kind}} {{state}}"),
+    ]),
+    ("Credits charged", "short", [("sum(increase(bullpen_credits_charged_total[$__rate_interval]))", "credits")]),
+    ("Sandboxes", "short", [
+        ("sum by (state) (bullpen_sandboxes)", "{{state}}"),
+        ("sum(bullpen_sandboxes_most)", "at most"),
+    ]),
+    ("Waits for a sandbox", "s", [
+        ("histogram_quantile(0.95, sum by (le) (rate(bullpen_sandbox_acquire_seconds_bucket[$__rate_interval])))", "p95"),
+    ]),
 ]  # fmt: skip
 
 
