@@ -10,8 +10,8 @@ from bullpen import FROM_START, JournalEntry, NewJob, Queue, SqliteStore, State,
 from bullpen.job.verdicts import Completed, Parked, Settlement
 from bullpen.stores.base import Delivery
 from bullpen.stores.sqlite import migrating, schema
-from bullpen.stores.sqlite.connection import TurnLock
 from bullpen.stores.sqlite.transaction import News
+from bullpen.stores.sqlite.turnlock import TurnLock
 from bullpen.stores.sqlite.writer import Work, Writer
 from bullpen.testing.clock import ManualClock
 from tests.support.sqlite_harness import check_file
@@ -196,14 +196,15 @@ async def test_everything_is_there_after_opening_again(path: Path) -> None:
 
 
 async def test_a_clean_close_leaves_no_side_files(path: Path) -> None:
-    """Only the turn lock and the empty folder of presences stay; the log is folded into the file."""
+    """Only the locks of turns and the empty folder of presences stay; the log is folded into the file."""
     stores = [SqliteStore(path), SqliteStore(path)]
     for store in stores:
         await store.open()
         await Queue(store, "work").add("one")
     for store in stores:
         await store.close()
-    assert {entry.name for entry in path.parent.iterdir()} == {"queue.db", "queue.db-turn", "queue.db-live"}
+    left = {entry.name for entry in path.parent.iterdir()}
+    assert left == {"queue.db", "queue.db-turn", "queue.db-next", "queue.db-live"}
     assert list((path.parent / "queue.db-live").iterdir()) == []
 
 

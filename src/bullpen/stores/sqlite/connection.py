@@ -1,8 +1,7 @@
-"""Opening the file, the turn lock between processes, and SQLite's errors in our words."""
+"""Opening the file, and SQLite's errors in our words."""
 
 import contextlib
 import errno
-import fcntl
 import os
 import sqlite3
 from collections.abc import Iterator
@@ -11,6 +10,7 @@ from typing import Literal
 
 from bullpen.errors import StoreCorrupt, StoreError, StoreFull, StoreReadOnly, StoreUnavailable
 from bullpen.stores.sqlite.migrating import migrate
+from bullpen.stores.sqlite.turnlock import TurnLock
 
 Sync = Literal["full", "normal"]
 
@@ -50,35 +50,6 @@ def prepare(path: Path, sync: Sync) -> sqlite3.Connection:
             raise StoreReadOnly(f"{path} is not writable: change its permissions or name another file")
         with TurnLock(path).held():
             return connect(path, sync)
-
-
-class TurnLock:
-    """Whose turn it is to write, between processes.
-
-    A blocking flock on a side file: waiters sleep in the kernel and are served in turn,
-    where SQLite's busy timeout polls and lets some wait for half a second.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._fd = os.open(f"{path}-turn", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-
-    def take(self) -> None:
-        fcntl.flock(self._fd, fcntl.LOCK_EX)
-
-    def give(self) -> None:
-        fcntl.flock(self._fd, fcntl.LOCK_UN)
-
-    def close(self) -> None:
-        os.close(self._fd)
-
-    @contextlib.contextmanager
-    def held(self) -> Iterator[None]:
-        """Take the turn once and close the lock afterwards."""
-        try:
-            self.take()
-            yield
-        finally:
-            self.close()
 
 
 @contextlib.contextmanager

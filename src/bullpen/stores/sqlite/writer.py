@@ -21,11 +21,12 @@ from typing import Any
 
 from bullpen.clock import Clock
 from bullpen.errors import BullpenError, StoreUnavailable
-from bullpen.stores.sqlite.connection import TurnLock, translate
+from bullpen.stores.sqlite.connection import translate
 from bullpen.stores.sqlite.grouping import stand_touched
 from bullpen.stores.sqlite.migrating import check_version
 from bullpen.stores.sqlite.requests import forget_old
 from bullpen.stores.sqlite.transaction import News, QueueBook, Transaction
+from bullpen.stores.sqlite.turnlock import TurnLock
 
 logger = logging.getLogger("bullpen.sqlite")
 
