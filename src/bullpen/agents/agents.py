@@ -186,9 +186,11 @@ class Agents:
             usual_model=request.model or self._usual_model(),
         )
         job = self._jobs.job_of(prepared, tenant)
+        wait_s = await self._expected_wait_s(records, prepared.route.queue)
         async with records.database.writing(brief=True) as connection:
             run_id, task_id = await write(connection, records, prepared, tenant=tenant, created_by=created_by, job=job)
-        return await self._sent(records, run_id, task_id, prepared.route.queue)
+        self._sent_some()
+        return Submitted(run_id=run_id, task_id=task_id, state="queued", estimated_wait_s=wait_s)
 
     def _usual_model(self) -> str:
         if named := self._model or os.environ.get(MODEL):
@@ -219,12 +221,14 @@ class Agents:
         task = await records.runs.task(task_id, tenant=tenant)
         prepared, entries = await prepare_fork(records, task, at=at, prompt=prompt, edits=edits, is_dry=dry)
         job = self._jobs.job_of(prepared, task.tenant)
+        wait_s = await self._expected_wait_s(records, task.queue)
         async with records.database.writing(brief=True) as connection:
             run_id, new_id = await write(
                 connection, records, prepared, tenant=task.tenant, created_by=created_by, job=job
             )
             note = await plant(connection, records, task, new_id, entries, at=at)
-        return await self._sent(records, run_id, new_id, task.queue, note)
+        self._sent_some()
+        return Submitted(run_id=run_id, task_id=new_id, state="queued", estimated_wait_s=wait_s, note=note)
 
     async def _done_with(self, task_id: str) -> None:
         if self.on_activation_end is not None:
@@ -234,12 +238,9 @@ class Agents:
         if self._relay is not None:
             self._relay.nudge()
 
-    async def _sent(
-        self, records: Records, run_id: str, task_id: str, queue: str, note: str | None = None
-    ) -> Submitted:
-        self._sent_some()
-        wait_s = await expected_wait_s(self.pen.queue(queue), records.runs, records.database.clock.now_ms())
-        return Submitted(run_id=run_id, task_id=task_id, state="queued", estimated_wait_s=wait_s, note=note)
+    async def _expected_wait_s(self, records: Records, queue: str) -> float | None:
+        """Asked before a task is written: it counts those ahead of it, never the task itself."""
+        return await expected_wait_s(self.pen.queue(queue), records.runs)
 
     # ── looking ──────────────────────────────────────────────────────────────────────────
 

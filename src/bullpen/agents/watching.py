@@ -13,7 +13,6 @@ from bullpen.records.runs.words import ProgressEvent
 
 _LOOK_EVERY_S = 0.2
 _FIRST_LOOK_S, _LAST_LOOK_S = 0.02, 0.5
-_LATELY_MS = 900_000
 
 
 async def follow(runs: Runs, run_id: str, after: int) -> AsyncIterator[ProgressEvent]:
@@ -46,8 +45,11 @@ async def result(runs: Runs, run_id: str, seconds: float | None) -> TaskResult:
     return msgspec.json.decode(first.outcome, type=TaskResult)
 
 
-async def expected_wait_s(queue: Queue, runs: Runs, now_ms: int) -> float | None:
-    """How long the last task of the queue will wait, by how many began lately; None where none did."""
+async def expected_wait_s(queue: Queue, runs: Runs) -> float | None:
+    """How long the next task of the queue will wait, by how long its last ones took; None if that is not known.
+
+    While tasks wait, those that are active fill every slot there is.
+    """
     try:
         counts = await queue.counts()
     except QueueMissing:
@@ -55,5 +57,7 @@ async def expected_wait_s(queue: Queue, runs: Runs, now_ms: int) -> float | None
     waiting = counts.waiting + counts.prioritized
     if waiting == 0:
         return 0.0
-    began = await runs.started_since(queue.name, now_ms - _LATELY_MS)
-    return None if began == 0 else waiting * _LATELY_MS / 1000 / began
+    usual_ms = await runs.usual_ms(queue.name)
+    if usual_ms is None or counts.active == 0:
+        return None
+    return waiting * usual_ms / 1000 / counts.active

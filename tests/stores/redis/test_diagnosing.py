@@ -154,14 +154,21 @@ async def test_an_evicting_policy_is_logged(own_server: RedisServer, caplog: pyt
 
 
 async def _fill(store: RedisStore) -> tuple[int, StoreFull]:
-    """Add until it is refused; how many were added, and how it was refused."""
-    added = 0
-    while True:
-        try:
-            await store.add([NewJob("mail", "letter", data=b'"%s"' % (b"x" * 20_000))], request=f"r{added}")
-        except StoreFull as refused:
-            return added, refused
-        added += 1
+    """Add until also a small job is refused; how many were added, and how the last was refused.
+
+    A large request is refused for its own size, before the server itself is full.
+    """
+    added, refused = 0, None
+    for size in (20_000, 10):
+        while True:
+            try:
+                await store.add([NewJob("mail", "letter", data=b'"%s"' % (b"x" * size))], request=f"r{added}")
+            except StoreFull as error:
+                refused = error
+                break
+            added += 1
+    assert refused is not None
+    return added, refused
 
 
 async def test_a_full_server_tells_its_producer_and_drains() -> None:

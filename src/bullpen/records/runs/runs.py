@@ -22,6 +22,7 @@ from bullpen.records.tables.runs import run as run_table
 from bullpen.records.tables.runs import task as task_table
 
 _LIMIT = 500
+_LAST_BEGUN = 50
 
 
 class Runs:
@@ -105,12 +106,15 @@ class Runs:
             rows = (await connection.execute(select(*TASK_COLUMNS).where(*first))).all()
         return {row.run: read_task(row) for row in rows}
 
-    async def started_since(self, queue: str, since_ms: int) -> int:
-        """How many tasks of a queue began their work since then."""
-        recent = (task_table.c.queue == queue, task_table.c.started_ms >= since_ms)
-        query = select(func.count()).select_from(task_table).where(*recent)
+    async def usual_ms(self, queue: str) -> float | None:
+        """How long tasks of a queue take, by the last that began and are over; None if there are none."""
+        columns = (task_table.c.started_ms, task_table.c.finished_ms)
+        begun = (task_table.c.queue == queue, task_table.c.started_ms.is_not(None))
+        last = select(*columns).where(*begun).order_by(task_table.c.started_ms.desc()).limit(_LAST_BEGUN).subquery()
+        query = select(func.avg(last.c.finished_ms - last.c.started_ms))
         async with self._database.reading(brief=True) as connection:
-            return (await connection.execute(query)).scalar_one()
+            found = (await connection.execute(query)).scalar_one()
+        return None if found is None else float(found)
 
     async def under_way(self) -> dict[TaskState, UnderWay]:
         """How many runs and tasks are in each state that is not final. By an index: what is over costs nothing."""
