@@ -1,7 +1,6 @@
 """The front door to agents: ask for something, watch it, answer its questions, stop it, and what came of it."""
 
 import asyncio
-import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from typing import Any, Self, Unpack, overload
 
@@ -31,6 +30,7 @@ from bullpen.errors import BadOption
 from bullpen.records.records import Records
 from bullpen.records.relay import OutboxRelay
 from bullpen.records.runs.words import ProgressEvent, Run, Task
+from bullpen.settings import told
 from bullpen.worker.context import Context
 
 MODEL = "BULLPEN_MODEL"
@@ -193,7 +193,7 @@ class Agents:
         return Submitted(run_id=run_id, task_id=task_id, state="queued", estimated_wait_s=wait_s)
 
     def _usual_model(self) -> str:
-        if named := self._model or os.environ.get(MODEL):
+        if named := self._model or told(MODEL):
             return named
         there = {provider.name for provider in self._providers}
         for name, model in self.models.models.items():

@@ -1,12 +1,15 @@
-"""Secrets do not get into what is told of a run: neither those of the environment, nor what looks like one."""
+"""Secrets do not get into what is told of a run: neither those of the settings, nor what looks like one."""
 
-import os
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
+from urllib.parse import unquote
+
+from bullpen.settings import Told
 
 _GONE = "[redacted]"
 _NAMES = re.compile(r"(_KEY|_TOKEN|_SECRET|_PASSWORD|_CREDENTIALS)$")
+_PASSWORD_IN_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://[^/@]*?:([^@]+)@")
 _SHORTEST = 8
 """Characters: a shorter value would be found in all kinds of words."""
 _LOOKS_LIKE_ONE = re.compile(
@@ -25,7 +28,7 @@ class Redactor:
     """Takes known secrets out of texts, and what has the form of one."""
 
     def __init__(self, secrets: Iterable[str] | None = None) -> None:
-        known = secrets_of(os.environ) if secrets is None else secrets
+        known = secrets_of(Told()) if secrets is None else secrets
         # The longest first: one may be a part of another.
         found = sorted({secret for secret in known if len(secret) >= _SHORTEST}, key=len, reverse=True)
         self._known = re.compile("|".join(map(re.escape, found))) if found else None
@@ -48,6 +51,13 @@ class Redactor:
                 return value
 
 
-def secrets_of(environment: Mapping[str, str]) -> list[str]:
-    """The values of variables whose names say that they are secrets."""
-    return [value for name, value in environment.items() if _NAMES.search(name)]
+def secrets_of(settings: Mapping[str, str]) -> list[str]:
+    """The values of settings whose names say that they are secrets, and the passwords in addresses."""
+    found: list[str] = []
+    for name, value in settings.items():
+        if _NAMES.search(name):
+            found.append(value)
+        elif inside := _PASSWORD_IN_ADDRESS.match(value):
+            # As it is written there, and as a driver would say it.
+            found += {inside[1], unquote(inside[1])}
+    return found

@@ -6,11 +6,11 @@ in whichever way it is written: `127.1`, `2130706433`, `[::ffff:127.0.0.1]` are 
 """
 
 import ipaddress
-import os
 import socket
 from collections.abc import Sequence
 
 from bullpen.errors import AddressRefused, BadOption
+from bullpen.settings import told
 
 ALLOW = "BULLPEN_OUTGOING_ALLOW"
 
@@ -50,7 +50,7 @@ class Allowed:
     @classmethod
     def from_environment(cls) -> "Allowed":
         """What `BULLPEN_OUTGOING_ALLOW` names: addresses and networks with commas between them."""
-        return cls.parse(os.environ.get(ALLOW, ""))
+        return cls.parse(told(ALLOW) or "")
 
     @classmethod
     def parse(cls, text: str) -> "Allowed":

@@ -1,6 +1,5 @@
 """How secrets are kept in the records, for `bullpen doctor`: looked at, and neither read nor migrated."""
 
-import os
 from pathlib import Path
 
 from sqlalchemy import func, select
@@ -12,6 +11,7 @@ from bullpen.records.database import database_at, parse_address
 from bullpen.records.records import DEFAULT_RECORDS, RECORDS
 from bullpen.records.sealing import SEALED, SECRET_KEY, sealer_from_environment
 from bullpen.records.tables.webhooks import webhook
+from bullpen.settings import told
 from bullpen.stores.finding import Finding
 
 _CHECK = "secrets"
@@ -35,7 +35,7 @@ async def about_secrets() -> list[Finding]:
 
 async def _kept() -> tuple[int, int]:
     """How many are encrypted, and how many are not."""
-    address = os.environ.get(RECORDS) or DEFAULT_RECORDS
+    address = told(RECORDS) or DEFAULT_RECORDS
     if not _is_there(address):
         return 0, 0
     database = database_at(address, SYSTEM_CLOCK)

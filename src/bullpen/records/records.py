@@ -1,7 +1,6 @@
 """The front door to all that is kept in SQL."""
 
 import asyncio
-import os
 from collections.abc import Sequence
 from typing import Self
 
@@ -26,6 +25,7 @@ from bullpen.records.settings import Alerts, Views
 from bullpen.records.tenants import Tenants
 from bullpen.records.users import ENABLED, Users
 from bullpen.records.webhooks import Webhooks
+from bullpen.settings import told
 from bullpen.stores.base import Store
 
 RECORDS = "BULLPEN_RECORDS"
@@ -86,7 +86,7 @@ class Records:
         """
         files = blobs_at(blobs)
         sealer = await asyncio.to_thread(sealer_from_environment)  # may read a file
-        database = database_at(address or os.environ.get(RECORDS) or DEFAULT_RECORDS, clock)
+        database = database_at(address or told(RECORDS) or DEFAULT_RECORDS, clock)
         try:
             await migrate(database)
         except BaseException:

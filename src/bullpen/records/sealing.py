@@ -4,12 +4,11 @@ The key is no part of the database: who reads a copy of the records reads no sec
 take over from another: the first encrypts, each of them may decrypt.
 """
 
-import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bullpen.errors import BadOption, SecretUnreadable
+from bullpen.settings import told
 
 if TYPE_CHECKING:
     from cryptography.fernet import MultiFernet
@@ -55,15 +54,7 @@ class Sealer:
 
 def sealer_from_environment() -> Sealer:
     """With the keys of `BULLPEN_SECRET_KEY`, or of the file that `BULLPEN_SECRET_KEY_FILE` names; BadOption."""
-    said = os.environ.get(SECRET_KEY, "")
-    if not said.strip() and (file := os.environ.get(SECRET_KEY_FILE)):
-        try:
-            said = Path(file).read_text()
-        except (OSError, UnicodeDecodeError) as error:
-            raise BadOption(f"{SECRET_KEY_FILE}: {file} cannot be read: {type(error).__name__}") from error
-        if not said.strip():
-            raise BadOption(f"{SECRET_KEY_FILE}: {file} holds no key")
-    return Sealer([key.strip() for key in said.split(",") if key.strip()])
+    return Sealer([key.strip() for key in (told(SECRET_KEY) or "").split(",") if key.strip()])
 
 
 def _cipher(keys: Sequence[str]) -> "MultiFernet":

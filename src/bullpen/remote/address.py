@@ -1,7 +1,6 @@
 """Where the server is, and the token by which it knows a worker: never shown."""
 
 import ipaddress
-import os
 import ssl
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -9,6 +8,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from bullpen.errors import BadOption
+from bullpen.settings import told
 
 TOKEN = "BULLPEN_TOKEN"  # noqa: S105 - the name of a variable
 TOKEN_FILE = "BULLPEN_TOKEN_FILE"  # noqa: S105
@@ -46,7 +46,7 @@ def server_address(
     allow_http: bool = False,
 ) -> ServerAddress:
     """The server at this address, or the one that the environment names; BadOption says what is missing."""
-    url = (url or os.environ.get(SERVER) or "").rstrip("/")
+    url = (url or told(SERVER) or "").rstrip("/")
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise BadOption(f"server: an address such as https://bullpen.example.com, by argument or {SERVER}")
@@ -58,18 +58,18 @@ def server_address(
 
 
 def _token(file: str | Path | None) -> str:
-    """From the file that was named, else from the environment, which may name a file too."""
-    if file is None and (said := os.environ.get(TOKEN, "").strip()):
-        return said
-    file = file or os.environ.get(TOKEN_FILE)
+    """From the file that was named, else from the settings."""
     if file is None:
-        raise BadOption(f"token: give a file with it, or set {TOKEN} or {TOKEN_FILE}")
-    try:
-        token = Path(file).read_text().strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadOption(f"token: {file} cannot be read: {error}") from error
+        token, whence = (told(TOKEN) or "").strip(), TOKEN
+        if not token:
+            raise BadOption(f"token: give a file with it, or set {TOKEN} or {TOKEN_FILE}")
+    else:
+        try:
+            token, whence = Path(file).read_text().strip(), str(file)
+        except (OSError, UnicodeDecodeError) as error:
+            raise BadOption(f"token: {file} cannot be read: {error}") from error
     if not token or not token.isascii() or not token.isprintable():
-        raise BadOption(f"token: {file} holds none")
+        raise BadOption(f"token: {whence} holds none")
     return token
 
 

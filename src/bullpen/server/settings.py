@@ -2,10 +2,10 @@
 
 import dataclasses
 import ipaddress
-import os
 from typing import Self
 
 from bullpen.errors import BadOption
+from bullpen.settings import told
 
 HOST = "BULLPEN_SERVER_HOST"
 PORT = "BULLPEN_SERVER_PORT"
@@ -70,20 +70,20 @@ class ServerSettings:
     @classmethod
     def from_environment(cls, *, host: str | None = None, port: int | None = None) -> Self:
         """What is given, else what the environment says, else the defaults."""
-        text = os.environ.get(PORT) or str(DEFAULT_PORT)
+        text = told(PORT) or str(DEFAULT_PORT)
         if not text.isdecimal():
             raise BadOption(f"{PORT}: a port, not {text!r}")
         return cls(
-            host=host or os.environ.get(HOST) or LOOPBACK,
+            host=host or told(HOST) or LOOPBACK,
             port=int(text) if port is None else port,
-            fields=tuple(name for name in os.environ.get(FIELDS, "").split(",") if name),
+            fields=tuple(name for name in (told(FIELDS) or "").split(",") if name),
             delivers=_switch(DELIVERS),
             jwt=_jwt_from_environment(),
         )
 
 
 def _switch(name: str) -> bool:
-    text = os.environ.get(name, "1").strip()
+    text = (told(name) or "1").strip()
     if text not in ("0", "1"):
         raise BadOption(f"{name}: 1 or 0, not {text!r}")
     return text == "1"
@@ -100,7 +100,7 @@ def is_loopback(host: str) -> bool:
 
 
 def _jwt_from_environment() -> JwtSettings | None:
-    url = os.environ.get(JWKS_URL)
+    url = told(JWKS_URL)
     if not url:
         return None
-    return JwtSettings(jwks_url=url, issuer=os.environ.get(JWT_ISSUER, ""), audience=os.environ.get(JWT_AUDIENCE, ""))
+    return JwtSettings(jwks_url=url, issuer=told(JWT_ISSUER) or "", audience=told(JWT_AUDIENCE) or "")

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 
 from bullpen.errors import BadOption
 from bullpen.observing import Observers
+from bullpen.settings import told
 from bullpen.stores.base import Store
 from bullpen.telemetry.fleet import FleetHealth, socket_of
 from bullpen.telemetry.health import HealthServer
@@ -52,12 +53,12 @@ def metrics_of(observers: Observers) -> Metrics:
 
 def place_asked_for() -> Place | None:
     """Where to serve; None if nobody asked."""
-    if not os.environ.get(PORT):
+    if not told(PORT):
         return None
     port = _whole(PORT, 0)
     if port > _MAX_PORT:
         raise BadOption(f"{PORT}: a port up to {_MAX_PORT:,}, not {port}")
-    return Place(port, os.environ.get(HOST) or _LOOPBACK)
+    return Place(port, told(HOST) or _LOOPBACK)
 
 
 # ── several processes ────────────────────────────────────────────────────────────────────────
@@ -95,7 +96,7 @@ def start_log() -> None:
 
 
 def log_format() -> str:
-    text = os.environ.get(LOG_FORMAT) or LOG_FORMATS[0]
+    text = told(LOG_FORMAT) or LOG_FORMATS[0]
     if text not in LOG_FORMATS:
         raise BadOption(f"{LOG_FORMAT}: {' or '.join(LOG_FORMATS)}, not {text!r}")
     return text
@@ -106,7 +107,7 @@ def _has(observers: Observers, kind: type) -> bool:
 
 
 def _whole(variable: str, default: int) -> int:
-    text = os.environ.get(variable)
+    text = told(variable)
     if not text:
         return default
     if not text.strip().isdecimal():

@@ -1,7 +1,6 @@
 """How a worker works."""
 
 import dataclasses
-import os
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
@@ -14,6 +13,7 @@ from bullpen.job.record import CrashLimits
 from bullpen.observing import Observers
 from bullpen.queue.payload import MAX_PAYLOAD_BYTES, Codec
 from bullpen.scheduling.backoff import CustomBackoff
+from bullpen.settings import told
 
 if TYPE_CHECKING:
     from bullpen.worker.context import Context  # which needs these options itself
@@ -131,7 +131,7 @@ class WorkerOptions:
         if self.concurrency is not None and queue in self.concurrency:
             return self.concurrency[queue]
         variable = "BULLPEN_CONCURRENCY_" + re.sub(r"[^A-Za-z0-9]", "_", queue).upper()
-        text = os.environ.get(variable)
+        text = told(variable)
         if text is None:
             return self.shared or DEFAULT_CONCURRENCY
         if not text.strip().isdecimal() or int(text) < 1:

@@ -1,7 +1,6 @@
 """The table of models: who serves each, how much it reads and writes, and its price."""
 
 import difflib
-import os
 import tomllib
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
@@ -14,6 +13,7 @@ import msgspec
 from bullpen.agents.llm.prices import Price, most_input_tokens
 from bullpen.agents.llm.words import Request, Usage
 from bullpen.errors import BadOption, ModelUnknown
+from bullpen.settings import told
 
 MODELS = "BULLPEN_MODELS"
 
@@ -126,7 +126,7 @@ def built_in() -> ModelTable:
 
 def models_from(path: str | Path | None = None) -> ModelTable:
     """The built-in table, under the one in a file: the one that is named here, or by `BULLPEN_MODELS`."""
-    path = path or os.environ.get(MODELS)
+    path = path or told(MODELS)
     if not path:
         return built_in()
     try:

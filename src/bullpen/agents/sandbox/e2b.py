@@ -6,7 +6,6 @@ The warden is a process there: its output comes as a stream of messages, its inp
 import asyncio
 import base64
 import json
-import os
 import struct
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
@@ -16,6 +15,7 @@ from bullpen.agents.sandbox.guarded import GuardedSandbox
 from bullpen.agents.sandbox.limits import SandboxSpec
 from bullpen.agents.sandbox.warden.sending import BOOTSTRAP
 from bullpen.errors import BadOption, SandboxBroken, SandboxUnavailable
+from bullpen.settings import told
 
 TEMPLATE = "base"
 _API = "https://api.e2b.app"
@@ -37,7 +37,7 @@ class E2BDriver:
     def __init__(self, *, key: str | None = None, api: str = _API, envd: str = "") -> None:
         import httpx
 
-        key = key or os.environ.get("E2B_API_KEY", "")
+        key = key or told("E2B_API_KEY") or ""
         if not key:
             raise BadOption("E2B_API_KEY: e2b needs a key, and none is set")
         self._client = httpx.AsyncClient(timeout=60.0)

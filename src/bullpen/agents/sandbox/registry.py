@@ -13,6 +13,7 @@ from bullpen.agents.sandbox.base import Driver
 from bullpen.agents.sandbox.processes import boot_id, is_alive, process_namespace, start_time
 from bullpen.clock import SYSTEM_CLOCK
 from bullpen.errors import SandboxUnavailable
+from bullpen.settings import told
 
 FOLDER = "BULLPEN_SANDBOX_DIR"
 _ENDING = ".json"
@@ -105,6 +106,6 @@ class Registry:
 
 
 def _usual_folder() -> Path:
-    if told := os.environ.get(FOLDER):
-        return Path(told)
+    if said := told(FOLDER):
+        return Path(said)
     return Path(tempfile.gettempdir()) / f"bullpen-sandboxes-{os.geteuid()}"

@@ -1,11 +1,11 @@
 """Which sandboxes a worker uses, by argument, environment or default."""
 
-import os
 from pathlib import Path
 
 from bullpen.agents.sandbox.base import Driver
 from bullpen.agents.sandbox.bubblewrap import BubblewrapDriver
 from bullpen.errors import BadOption
+from bullpen.settings import told
 
 SANDBOX = "BULLPEN_SANDBOX"
 CGROUP = "BULLPEN_SANDBOX_CGROUP"
@@ -14,7 +14,7 @@ DRIVERS = ("bubblewrap", "docker", "e2b")
 
 def driver_from(name: str | None = None) -> Driver:
     """The driver of this name; without one `BULLPEN_SANDBOX` says, and without that it is bubblewrap."""
-    name = name or os.environ.get(SANDBOX) or DRIVERS[0]
+    name = name or told(SANDBOX) or DRIVERS[0]
     match name:
         case "bubblewrap":
             return BubblewrapDriver(cgroup=cgroup_from())
@@ -33,5 +33,5 @@ def driver_from(name: str | None = None) -> Driver:
 
 
 def cgroup_from() -> Path | None:
-    told = os.environ.get(CGROUP)
-    return Path(told) if told else None
+    said = told(CGROUP)
+    return Path(said) if said else None

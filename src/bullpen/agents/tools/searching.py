@@ -1,6 +1,5 @@
 """Search: one tool, whatever searches behind it."""
 
-import os
 from collections.abc import Sequence
 from typing import Annotated, Any, Protocol
 
@@ -10,6 +9,7 @@ from msgspec import Meta
 from bullpen.agents.tools.policy import Policy
 from bullpen.agents.tools.tool import Tool, tool
 from bullpen.errors import ToolError
+from bullpen.settings import told
 
 SEARCH = "BULLPEN_SEARCH"
 
@@ -57,13 +57,13 @@ def web_search(backend: SearchBackend, *, timeout_s: float = 30.0) -> Tool:
 
 def search_from_environment() -> SearchBackend | None:
     """What `BULLPEN_SEARCH` names: the address of a SearXNG server, or a folder; None if it is not set."""
-    told = os.environ.get(SEARCH, "").strip()
-    if not told:
+    said = (told(SEARCH) or "").strip()
+    if not said:
         return None
-    if told.startswith(("http://", "https://")):
+    if said.startswith(("http://", "https://")):
         from bullpen.agents.tools.search_searxng import SearxngSearch
 
-        return SearxngSearch(told)
+        return SearxngSearch(said)
     from bullpen.agents.tools.search_folder import FolderSearch
 
-    return FolderSearch(told)
+    return FolderSearch(said)

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import os
 from collections.abc import AsyncIterable, AsyncIterator
 from pathlib import Path
 from typing import NamedTuple
@@ -12,6 +11,7 @@ from bullpen.records.blobs.draft import Draft, unpacked
 from bullpen.records.blobs.folder import FolderHome
 from bullpen.records.blobs.home import Found, Home, check_name
 from bullpen.records.blobs.hot import HotHome
+from bullpen.settings import told
 
 BLOBS = "BULLPEN_BLOBS"
 HOT = "BULLPEN_BLOBS_HOT"
@@ -104,7 +104,7 @@ def blobs_at(address: str | None = None) -> Blobs:
 
     Nothing is made or asked before the first of them is put.
     """
-    address = address or os.environ.get(BLOBS) or DEFAULT_BLOBS
+    address = address or told(BLOBS) or DEFAULT_BLOBS
     if not address.startswith(_BUCKET):
         if "://" in address:
             raise BadOption(f"{BLOBS}: a folder, or s3://BUCKET/PREFIX, not {address!r}")
@@ -120,9 +120,9 @@ def blobs_at(address: str | None = None) -> Blobs:
 
 
 def _hot_seconds() -> int:
-    told = os.environ.get(HOT)
-    if told is None:
+    said = told(HOT)
+    if said is None:
         return _DAY_S
-    if not (told.isascii() and told.isdecimal()):
-        raise BadOption(f"{HOT}: whole seconds, 0 for no copies, not {told!r}")
-    return int(told)
+    if not (said.isascii() and said.isdecimal()):
+        raise BadOption(f"{HOT}: whole seconds, 0 for no copies, not {said!r}")
+    return int(said)

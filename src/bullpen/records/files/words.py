@@ -1,7 +1,6 @@
 """The words of files: what one is, what it may be called, and how large it may be."""
 
 import mimetypes
-import os
 import re
 from collections.abc import Mapping
 from enum import StrEnum
@@ -11,6 +10,7 @@ from typing import Any
 import msgspec
 
 from bullpen.errors import BadOption
+from bullpen.settings import told
 
 MAX_NAME_BYTES = 255
 MAX_METADATA_BYTES = 16_000
@@ -162,9 +162,9 @@ def check_metadata(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
 
 def whole_from(setting: str, usual: int, most: int) -> int:
     """What the environment says by this name; BadOption names it."""
-    told = os.environ.get(setting)
-    if told is None:
+    said = told(setting)
+    if said is None:
         return usual
-    if not (told.isascii() and told.isdecimal() and len(told) < 10 and 1 <= int(told) <= most):
-        raise BadOption(f"{setting}: a whole number from 1 to {most}, not {told!r}")
-    return int(told)
+    if not (said.isascii() and said.isdecimal() and len(said) < 10 and 1 <= int(said) <= most):
+        raise BadOption(f"{setting}: a whole number from 1 to {most}, not {said!r}")
+    return int(said)

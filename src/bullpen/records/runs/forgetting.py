@@ -1,7 +1,5 @@
 """What becomes of runs that ended long ago: all that is known of them goes, but for their bookings."""
 
-import os
-
 from sqlalchemy import delete, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -12,6 +10,7 @@ from bullpen.records.tables.credits import hold
 from bullpen.records.tables.journal import journal
 from bullpen.records.tables.runs import run as run_table
 from bullpen.records.tables.runs import task as task_table
+from bullpen.settings import told
 
 RUN_DAYS = "BULLPEN_RUN_DAYS"
 _DAY_MS = 86_400_000
@@ -40,12 +39,12 @@ async def forget_old(database: Database, *, now_ms: int | None = None) -> int:
 
 def days_kept() -> int | None:
     """BadOption for what is no number of days."""
-    told = os.environ.get(RUN_DAYS)
-    if told is None:
+    said = told(RUN_DAYS)
+    if said is None:
         return None
-    if not (told.isascii() and told.isdecimal() and len(told) < 10 and 1 <= int(told) <= _MOST_DAYS):
-        raise BadOption(f"{RUN_DAYS}: a whole number from 1 to {_MOST_DAYS}, not {told!r}")
-    return int(told)
+    if not (said.isascii() and said.isdecimal() and len(said) < 10 and 1 <= int(said) <= _MOST_DAYS):
+        raise BadOption(f"{RUN_DAYS}: a whole number from 1 to {_MOST_DAYS}, not {said!r}")
+    return int(said)
 
 
 async def _forget_some(connection: AsyncConnection, before_ms: int) -> int:

@@ -1,13 +1,14 @@
 """Fonts of this machine: which files draw a text, and what none of them can draw."""
 
 import functools
-import os
 import unicodedata
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import msgspec
 from fontTools.ttLib import TTFont, TTLibError  # type: ignore[import-untyped]  # it has no types
+
+from bullpen.settings import told
 
 FONTS = "BULLPEN_FONTS"
 _USUAL = (
@@ -54,7 +55,7 @@ class Drawing(msgspec.Struct, frozen=True):
 
 def font_folders(given: Path | str | None = None) -> list[Path]:
     """The one that is given, or that `BULLPEN_FONTS` names, before those of the system."""
-    named = given or os.environ.get(FONTS)
+    named = given or told(FONTS)
     places = ([str(named)] if named else []) + list(_USUAL)
     return [folder for folder in (Path(place).expanduser() for place in places) if folder.is_dir()]
 

@@ -1,11 +1,13 @@
-"""Where a store is, by argument, environment or default."""
+"""What a deployment is told, and the store that it names."""
 
-import os
 from pathlib import Path
 
 from bullpen.errors import BadOption
+from bullpen.settings.told import Told, told
 from bullpen.stores.base import Store
 from bullpen.stores.sqlite import SqliteStore
+
+__all__ = ["CRON_ENABLED", "DEFAULT_STORE", "STORE", "Told", "may_advance_schedules", "store_from", "told"]
 
 STORE = "BULLPEN_STORE"
 CRON_ENABLED = "BULLPEN_CRON_ENABLED"
@@ -15,11 +17,11 @@ DEFAULT_STORE = "sqlite:.bullpen/queue.db"
 def store_from(address: str | None = None) -> Store:
     """The store at an address: `sqlite:PATH` (or a path that ends in .db), `redis://HOST` and its kin.
 
-    Without one, `BULLPEN_STORE` says where; without that it is a file in `./.bullpen/`.
+    Without one, the setting `BULLPEN_STORE` says where; without that it is a file in `./.bullpen/`.
     `sqlite:PATH?sync=normal` gives up the last moments at a power loss for speed.
     `docs/reference/settings.md` has all forms of an address.
     """
-    address = address or os.environ.get(STORE) or DEFAULT_STORE
+    address = address or told(STORE) or DEFAULT_STORE
     scheme, colon, rest = address.partition(":")
     if not colon and address.endswith(".db"):
         scheme, rest = "sqlite", address
@@ -37,7 +39,7 @@ def store_from(address: str | None = None) -> Store:
 
 def may_advance_schedules() -> bool:
     """Whether this process may add ticks of schedules; it runs them either way."""
-    text = os.environ.get(CRON_ENABLED, "1").strip().lower()
+    text = (told(CRON_ENABLED) or "1").strip().lower()
     if text not in {"0", "1", "false", "true", "no", "yes", "off", "on"}:
         raise BadOption(f"{CRON_ENABLED}: 1 or 0, not {text!r}")
     return text in {"1", "true", "yes", "on"}
