@@ -113,8 +113,25 @@ async def test_adds_of_one_moment_travel_together(queue: Queue, store: WatchedSt
 
 async def test_a_large_company_travels_in_parts(queue: Queue, store: WatchedStore) -> None:
     await asyncio.gather(*[queue.add("mail") for _ in range(1_200)])
-    assert store.adds == [100] * 12
+    assert store.adds == [200] * 6
     assert (await queue.counts()).waiting == 1_200
+
+
+async def test_adds_gather_while_as_many_trips_as_help_are_under_way(queue: Queue, store: WatchedStore) -> None:
+    """A store with much to do is asked less often for more; one add after another still leaves at once."""
+    go_on = store.hold_adds()
+    adds = []
+    for n in range(30):
+        adds.append(asyncio.ensure_future(queue.add("mail", {"n": n})))
+        await asyncio.sleep(0)  # a turn of the loop of its own
+        await asyncio.sleep(0)
+    adds[10].cancel()
+    await asyncio.sleep(0)
+    go_on.set()
+    answers = await asyncio.gather(*adds, return_exceptions=True)
+    assert store.adds == [1, 1, 27]  # whoever was cancelled before the trip began has added nothing
+    assert [isinstance(answer, asyncio.CancelledError) for answer in answers].index(True) == 10
+    assert (await queue.counts()).waiting == 29
 
 
 async def test_a_bad_add_does_not_hinder_those_of_the_same_moment(queue: Queue, store: WatchedStore) -> None:

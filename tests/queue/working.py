@@ -18,6 +18,8 @@ class WatchedStore(StoreAround):
         super().__init__(inner)
         self.adds: list[int] = []
         """The number of jobs of each add."""
+        self._may_add = asyncio.Event()
+        self._may_add.set()
         self.listening = asyncio.Event()
         """Set once someone waits for events."""
         self.listeners = 0
@@ -25,7 +27,13 @@ class WatchedStore(StoreAround):
 
     async def add(self, jobs: Sequence[NewJob], *, request: str) -> Sequence[Added]:
         self.adds.append(len(jobs))
+        await self._may_add.wait()
         return await self.inner.add(jobs, request=request)
+
+    def hold_adds(self) -> asyncio.Event:
+        """Adds wait until it is set."""
+        self._may_add.clear()
+        return self._may_add
 
     async def events(self, queue: str, *, after: str | None, limit: int, timeout_ms: int) -> EventPage:
         if not timeout_ms:

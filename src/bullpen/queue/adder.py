@@ -1,10 +1,12 @@
 """Adds that are made at the same moment travel together.
 
 A web server adds one job for each of many requests; each call awaits its own answer, and all
-that were made in one turn of the event loop share one trip to the store.
+that were made in one turn of the event loop share one trip to the store. While as many trips as
+the store likes are under way, adds gather for the next: the busier it is, the larger trips become.
 """
 
 import asyncio
+import functools
 import weakref
 from collections.abc import Sequence
 from weakref import WeakKeyDictionary
@@ -14,8 +16,12 @@ from bullpen.job.spec import NewJob
 from bullpen.queue.trips import Producer, add_jobs
 from bullpen.stores.base import Added
 
-_AT_ONCE = 100
-"""Larger trips gain little, and the store takes in one while the next is made ready."""
+_UNDER_WAY = 2
+"""The store takes in one trip while the next is made ready; more would only make each smaller."""
+_SHARE = 100
+"""Larger trips gain little, so that where another trip is free the rest takes that one."""
+_AT_ONCE = 200
+"""A larger trip would hold up others whom the store serves."""
 
 
 class Adder:
@@ -47,12 +53,20 @@ class Adder:
         return await answer
 
     def _leave(self, store: Producer) -> None:
-        waiting, self._waiting = self._waiting, []
-        for start in range(0, len(waiting), _AT_ONCE):
+        """Send off what waits, on the trips that are free; what stays leaves with the next that comes back."""
+        while self._waiting and (free := _UNDER_WAY - len(self._trips)) > 0:
+            size = min(_AT_ONCE, max(_SHARE, -(-len(self._waiting) // free)))
+            leaving, self._waiting = self._waiting[:size], self._waiting[size:]
+            # Whoever was cancelled before the trip began has added nothing.
+            company = [one for one in leaving if not one[1].done()]
             # Owned by this adder until done; each caller awaits its own answer.
-            trip = asyncio.create_task(self._travel(store, waiting[start : start + _AT_ONCE]))
+            trip = asyncio.create_task(self._travel(store, company))
             self._trips.add(trip)
-            trip.add_done_callback(self._trips.discard)
+            trip.add_done_callback(functools.partial(self._come_back, store))
+
+    def _come_back(self, store: Producer, trip: "asyncio.Task[None]") -> None:
+        self._trips.discard(trip)
+        self._leave(store)
 
     async def _travel(self, store: Producer, company: Sequence[tuple[NewJob, asyncio.Future[Added]]]) -> None:
         try:
