@@ -203,6 +203,13 @@ async def test_a_view_is_the_owners_unless_it_is_shared(records: Records) -> Non
     assert await records.views.list("ann", tenant="acme") == [own, shared]
     assert await records.views.list("bob", tenant="acme") == [shared]
     assert await records.views.list("eve", tenant="other") == []
+    assert await records.views.list("ann", tenant="other") == [], "somebody else of the same name"
+    assert await records.views.list("ann") == []
+    for elsewhere in ("other", None):
+        with pytest.raises(RecordMissing):
+            await records.views.save("ann", "taken", page="jobs", query={}, tenant=elsewhere, view_id=own.id)
+        with pytest.raises(RecordMissing):
+            await records.views.remove("ann", own.id, tenant=elsewhere)
     with pytest.raises(RecordMissing):
         await records.views.save("bob", "stolen", page="jobs", query={}, view_id=own.id)
     changed = await records.views.save("ann", "mine", page="jobs", query={"n": 1}, tenant="acme", view_id=own.id)

@@ -68,23 +68,21 @@ class Views:
             is_shared=is_shared,
             changed_ms=self._database.clock.now_ms(),
         )
-        mine = view_table.c.owner == owner
-        await _save(self._database, view_table, msgspec.structs.asdict(view), mine, is_new=view_id is None)
+        own = _own(owner, tenant)
+        await _save(self._database, view_table, msgspec.structs.asdict(view), own, is_new=view_id is None)
         return view
 
     async def list(self, owner: str, *, tenant: str | None = None) -> list[View]:
-        """One's own, and what others share with the same tenant, by name."""
-        shared = view_table.c.is_shared & (
-            view_table.c.tenant.is_(None) if tenant is None else view_table.c.tenant == tenant
-        )
-        query = select(view_table).where(or_(view_table.c.owner == owner, shared))
+        """One's own within the tenant, and what others share there, by name."""
+        mine_or_shared = or_(view_table.c.owner == owner, view_table.c.is_shared)
+        query = select(view_table).where(mine_or_shared & _of_tenant(view_table, tenant))
         async with self._database.reading(brief=True) as connection:
             rows = await connection.execute(query.order_by(view_table.c.name, view_table.c.id))
             return [View(**row._mapping) for row in rows]  # noqa: SLF001 - its public name
 
-    async def remove(self, owner: str, view_id: str) -> None:
+    async def remove(self, owner: str, view_id: str, *, tenant: str | None = None) -> None:
         """One's own; RecordMissing."""
-        await _remove(self._database, view_table, view_id, view_table.c.owner == owner)
+        await _remove(self._database, view_table, view_id, _own(owner, tenant))
 
 
 class Alerts:
@@ -113,7 +111,7 @@ class Alerts:
             is_enabled=is_enabled,
             changed_ms=self._database.clock.now_ms(),
         )
-        own = _of_tenant(tenant)
+        own = _of_tenant(alert_table, tenant)
         await _save(self._database, alert_table, msgspec.structs.asdict(alert), own, is_new=alert_id is None)
         return alert
 
@@ -135,11 +133,16 @@ class Alerts:
 
     async def remove(self, alert_id: str, *, tenant: str | None = None) -> None:
         """RecordMissing if the tenant has none of this id."""
-        await _remove(self._database, alert_table, alert_id, _of_tenant(tenant))
+        await _remove(self._database, alert_table, alert_id, _of_tenant(alert_table, tenant))
 
 
-def _of_tenant(tenant: str | None) -> Any:
-    return alert_table.c.tenant.is_(None) if tenant is None else alert_table.c.tenant == tenant
+def _of_tenant(table: Table, tenant: str | None) -> Any:
+    return table.c.tenant.is_(None) if tenant is None else table.c.tenant == tenant
+
+
+def _own(owner: str, tenant: str | None) -> Any:
+    """An owner's within a tenant: two tenants may know somebody of the same name."""
+    return (view_table.c.owner == owner) & _of_tenant(view_table, tenant)
 
 
 def _checked(name: str) -> str:

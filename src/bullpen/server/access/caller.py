@@ -1,5 +1,6 @@
 """Someone who calls, as far as it was proven."""
 
+import hashlib
 from enum import StrEnum
 
 import msgspec
@@ -29,6 +30,12 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
     """The same of queues."""
     csrf: str | None = None
     """Of a session: to be sent along with each write."""
+
+    @property
+    def scope(self) -> str:
+        """Under which their requests are remembered: of one length, and nobody else's."""
+        whose = msgspec.json.encode([self.kind, self.name, self.tenant])
+        return hashlib.sha256(whose).hexdigest()
 
     @property
     def permissions(self) -> frozenset[str]:

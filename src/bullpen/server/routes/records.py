@@ -85,7 +85,7 @@ async def remove_view(caller: ViewOwner, site: TheSite, name: Name) -> Response:
     view_id = await _own_view(site, caller, name)
     if view_id is None:
         raise RecordMissing(f"no view {name!r}")
-    await site.records.views.remove(caller.name, view_id)
+    await site.records.views.remove(caller.name, view_id, tenant=caller.tenant)
     return Response(status_code=204)
 
 
