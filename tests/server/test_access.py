@@ -22,8 +22,19 @@ async def test_without_access_only_this_machine_is_served(site: Site) -> None:
     for name, status in (("localhost", 200), ("127.0.0.1", 200), ("[::1]", 200), ("evil.example", 403)):
         async with httpx.AsyncClient(transport=transport, base_url=f"http://{name}:8787") as http:
             assert (await http.get("/v1/me")).status_code == status, name
-            forwarded = await http.get("/v1/me", headers={"X-Forwarded-For": "203.0.113.7"})
-            assert forwarded.status_code == 403, "through a proxy everybody looks local"
+            for header in ("X-Forwarded-For", "X-Forwarded-Proto", "Forwarded", "Via", "X-Real-IP"):
+                forwarded = await http.get("/v1/me", headers={header: "203.0.113.7"})
+                assert forwarded.status_code == 403, "through a proxy everybody looks local"
+
+
+@pytest.mark.parametrize("peer, status", [("127.0.0.2", 200), ("::1", 200), ("203.0.113.7", 403), ("", 403)])
+async def test_without_access_the_address_counts_not_what_the_caller_calls_us(
+    site: Site, peer: str, status: int
+) -> None:
+    app = create_app(site=site, settings=site.settings)
+    transport = httpx.ASGITransport(app=app, client=(peer, 40_000))
+    async with httpx.AsyncClient(transport=transport, base_url="http://localhost:8787") as http:
+        assert (await http.get("/v1/me")).status_code == status
 
 
 async def test_without_access_a_foreign_page_cannot_write(site: Site) -> None:
@@ -48,6 +59,20 @@ async def test_open_mode_ends_with_the_first_key_and_does_not_come_back(site: Si
         assert (await client.get("/v1/me", status=401))["code"] == "unauthenticated"
         del client.http.headers["Authorization"]
         await client.get("/v1/me", status=401)
+
+
+@pytest.mark.parametrize("who", ["key", "user"])
+async def test_open_mode_does_not_come_back_with_a_restart(place: Place, address: str, who: str) -> None:
+    """Who takes back the only key, or the only user, lets nobody in; the answer says how to get in again."""
+    async with await Records.open(address) as records:
+        if who == "key":
+            key, _ = await records.keys.create(NewKey(name="ci", role="admin"), created_by="test")
+            await records.keys.revoke(key.id)
+        else:
+            await records.users.disable((await records.users.create("ann", "a long password", role="admin")).id)
+    async with opened_site(place.store(), address, ServerSettings(port=0)) as site, client_of(site) as client:
+        assert not await site.access.is_open()
+        assert "bullpen keys create" in (await client.get("/v1/me", status=401))["detail"]
 
 
 @pytest.mark.parametrize(
@@ -147,9 +172,10 @@ async def test_a_caller_who_leaves_in_the_middle_of_a_body_is_no_error(
     async def send(message: Any) -> None:
         sent.append(message)
 
+    near = {"client": ("127.0.0.1", 1), "server": ("127.0.0.1", 8787)}
     headers = [(b"host", b"127.0.0.1:8787"), (b"content-type", b"application/json"), (b"content-length", b"9")]
     path = "/v1/remote/wait"
     scope = {"type": "http", "method": "POST", "path": path, "query_string": b"", "headers": headers}
-    await app(scope | {"scheme": "http", "server": ("127.0.0.1", 8787), "raw_path": path.encode()}, receive, send)
+    await app(scope | near | {"scheme": "http", "raw_path": path.encode()}, receive, send)
     assert [message["status"] for message in sent if "status" in message] == [499]
     assert "internal" not in caplog.text

@@ -19,8 +19,6 @@ from bullpen.records.tables.access import user as user_table
 SESSION_MS = 12 * 3_600_000
 _NOBODY: list[str] = []
 """The hash of no one's password, made once: an unknown name must take as long as a wrong password."""
-ENABLED = select(user_table.c.id).where(user_table.c.disabled_ms.is_(None))
-"""Those who could log in."""
 
 
 class User(msgspec.Struct, frozen=True, kw_only=True):

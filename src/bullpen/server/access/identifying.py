@@ -16,13 +16,14 @@ CSRF_HEADER = "x-csrf-token"
 OWN_HEADER = "x-bullpen"
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _KEY = "bp_"
-_FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via")
+_FORWARDED = frozenset({"forwarded", "x-real-ip", "via", "cf-connecting-ip", "true-client-ip"})
+_FORWARDED_BEGIN = "x-forwarded-"
 
 
 class Access:
     """Tells who calls.
 
-    As long as there is no key, no user and no JWKS, everyone is admin: *open mode*, on loopback
+    As long as there was never a key or a user, and there is no JWKS, everyone is admin: *open mode*, on loopback
     only. It ends for good with the first of them; one that has ended does not come back when all keys
     are revoked, or else the last revocation would let everybody in.
     """
@@ -53,7 +54,10 @@ class Access:
         if await self.is_open():
             _check_open(connection)
             return LOCAL
-        raise _unauthenticated("send an API key or a token as `Authorization: Bearer …`, or log in")
+        raise _unauthenticated(
+            "send an API key or a token as `Authorization: Bearer …`, or log in;"
+            " if nobody can any more, `bullpen keys create NAME --role admin` on the server's machine makes a key"
+        )
 
     async def _of_bearer(self, credentials: str) -> Caller:
         if not credentials.startswith(_KEY):
@@ -98,8 +102,9 @@ def _check_csrf(connection: HTTPConnection, caller: Caller) -> None:
 def _check_open(connection: HTTPConnection) -> None:
     """Pages of the web run on this machine too: they must neither read by rebinding a name nor write blindly."""
     # A proxy on this machine would make everybody local.
-    is_forwarded = any(name in connection.headers for name in _FORWARDED)
-    if is_forwarded or not is_loopback(connection.url.hostname or ""):
+    is_forwarded = any(name in _FORWARDED or name.startswith(_FORWARDED_BEGIN) for name in connection.headers)
+    is_near = connection.client is not None and is_loopback(connection.client.host)
+    if is_forwarded or not is_near or not is_loopback(connection.url.hostname or ""):
         raise forbidden("until access is set up, only localhost is served: create a key or a user first")
     if _method(connection) in SAFE:
         return
