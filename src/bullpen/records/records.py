@@ -69,7 +69,7 @@ class Records:
         self.tenants = Tenants(database)
         self.audit = Audit(database)
         self.views = Views(database)
-        self.alerts = Alerts(database)
+        self.alerts = Alerts(database, sealer)
         self.webhooks = Webhooks(database, sealer)
         self.idempotency = Idempotency(database)
         self.jobs = ReadModel(database)
