@@ -6,7 +6,7 @@ from enum import StrEnum
 import msgspec
 
 from bullpen.records.keys import Role
-from bullpen.server.access.roles import ROLES
+from bullpen.server.access.roles import OF_QUEUES, ROLES
 
 
 class CallerKind(StrEnum):
@@ -39,7 +39,7 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def permissions(self) -> frozenset[str]:
-        return ROLES[self.role]
+        return ROLES[self.role] if self.queues is None else ROLES[self.role] & OF_QUEUES
 
     def sees_queue(self, queue: str) -> bool:
         return self.queues is None or queue in self.queues
