@@ -1,5 +1,6 @@
 """Who is let in: open mode, keys, sessions, and what keeps foreign pages out."""
 
+import asyncio
 from typing import Any
 
 import httpx
@@ -103,7 +104,7 @@ async def test_a_session_needs_its_csrf_token_to_write(site: Site) -> None:
         cookie = answer.headers["set-cookie"]
         assert "HttpOnly" in cookie
         assert "samesite=strict" in cookie.lower()
-        assert "secure" not in cookie.lower(), "on loopback there is no certificate"
+        assert "secure" not in cookie.lower(), "a browser would not send it over HTTP"
         me = await client.get("/v1/me")
         assert (me["name"], me["kind"], me["role"]) == ("user:ann", "session", "operator")
         assert (await client.post("/v1/queues/mail/pause", status=403))["code"] == "csrf"
@@ -114,12 +115,27 @@ async def test_a_session_needs_its_csrf_token_to_write(site: Site) -> None:
         await client.get("/v1/me", status=401)
 
 
-async def test_elsewhere_the_cookie_is_for_encrypted_connections_only(site: Site) -> None:
+@pytest.mark.parametrize(
+    "url, proxy, is_https",
+    [
+        ("https://jobs.example", None, True),
+        ("https://localhost", None, True),
+        ("http://localhost", "https", True),
+        ("http://localhost", "http", False),
+        ("http://jobs.example", None, False),
+    ],
+)
+async def test_over_https_browsers_are_told_to_stay_there(
+    site: Site, url: str, proxy: str | None, is_https: bool
+) -> None:
+    """The cookie is for HTTPS only, and so is the whole site; what the server is called says nothing."""
     await site.records.users.create("ann", "a long password", role="operator")
     transport = httpx.ASGITransport(app=create_app(site=site, settings=site.settings))
-    async with httpx.AsyncClient(transport=transport, base_url="https://jobs.example") as http:
+    headers = {} if proxy is None else {"X-Forwarded-Proto": proxy}
+    async with httpx.AsyncClient(transport=transport, base_url=url, headers=headers) as http:
         answer = await http.post("/v1/login", json={"name": "ann", "password": "a long password"})
-    assert "; secure" in answer.headers["set-cookie"].lower()
+    assert ("; secure" in answer.headers["set-cookie"].lower()) == is_https
+    assert ("strict-transport-security" in answer.headers) == is_https
 
 
 async def test_passwords_cannot_be_tried_one_after_the_other(site: Site) -> None:
@@ -133,6 +149,52 @@ async def test_passwords_cannot_be_tried_one_after_the_other(site: Site) -> None
         assert int(answer.headers["retry-after"]) > 0
     entries = (await site.records.audit.list()).entries
     assert {entry.outcome for entry in entries} == {"unauthenticated"}
+
+
+async def test_passwords_cannot_be_tried_all_at_once(site: Site) -> None:
+    """Each counts before it is looked at, which takes its time."""
+    await site.records.users.create("ann", "a long password", role="admin")
+    async with client_of(site) as client:
+        wrong = {"name": "ann", "password": "wrong"}
+        answers = await asyncio.gather(*[client.http.post("/v1/login", json=wrong) for _ in range(40)])
+    said = [answer.status_code for answer in answers]
+    assert (said.count(401), said.count(429)) == (site.settings.attempts, 40 - site.settings.attempts)
+
+
+async def test_who_knows_one_password_gets_no_more_attempts_at_others(site: Site) -> None:
+    await site.records.users.create("ann", "a long password", role="producer")
+    async with client_of(site) as client:
+        for turn in range(2):
+            for _ in range(site.settings.attempts // 2):
+                await client.post("/v1/login", {"name": "bob", "password": "wrong"}, status=401)
+                await client.post("/v1/login", {"name": "ann", "password": "a long password"})
+            await client.post("/v1/login", {"name": "ann", "password": f"wrong {turn}"}, status=401)
+        await client.post("/v1/login", {"name": "bob", "password": "wrong"}, status=429)
+        await client.post("/v1/login", {"name": "ann", "password": "a long password"})
+
+
+async def test_wrong_keys_and_tokens_are_counted_by_address(site: Site) -> None:
+    good = (await key_for(site, "operator"))["Authorization"]
+    late = (await key_for(site, "operator"))["Authorization"]
+    app = create_app(site=site, settings=site.settings)
+
+    async def said(address: str, header: str) -> httpx.Response:
+        transport = httpx.ASGITransport(app=app, client=(address, 1))
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as http:
+            return await http.get("/v1/me", headers={"Authorization": header})
+
+    assert (await said("203.0.113.7", good)).status_code == 200
+    for number in range(site.settings.attempts * 10):
+        header = f"Bearer bp_{number:012}_{'x' * 43}" if number % 2 else f"Bearer token-{number}"
+        assert (await said("203.0.113.7", header)).status_code == 401
+    wrong = "Bearer wrong"
+    for header in (wrong, late):
+        answer = await said("203.0.113.7", header)
+        assert (answer.status_code, answer.json()["code"]) == (429, "too-many-attempts")
+        assert int(answer.headers["retry-after"]) > 0
+    assert (await said("203.0.113.7", good)).status_code == 200, "others there have done nothing"
+    assert (await said("203.0.113.8", late)).status_code == 200
+    assert (await said("203.0.113.8", wrong)).status_code == 401
 
 
 async def test_every_answer_keeps_browsers_from_harm(client: Client) -> None:
