@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from bullpen.errors import BadOption
 from bullpen.observing import Observers
 from bullpen.stores.base import Store
+from bullpen.telemetry.checks import HealthOptions
 from bullpen.telemetry.fleet import FleetHealth, socket_of
 from bullpen.telemetry.health import HealthServer
 from bullpen.telemetry.http import Place
@@ -38,7 +39,8 @@ def equip(observers: Observers) -> None:
         return
     if folder:
         place = Place(socket=socket_of(folder, own_name()))
-    observers.append(HealthServer(metrics_of(observers), place, with_store=not folder))
+    options = HealthOptions.from_environment()
+    observers.append(HealthServer(metrics_of(observers), place, options, with_store=not folder))
 
 
 def metrics_of(observers: Observers) -> Metrics:
@@ -80,7 +82,8 @@ async def serving_fleet(observers: Observers, store: Store, names: Callable[[], 
     if place is None:
         yield
         return
-    async with FleetHealth(place, os.environ[SOCKETS], names, store, metrics_of(observers)).serving():
+    options = HealthOptions.from_environment()
+    async with FleetHealth(place, os.environ[SOCKETS], names, store, metrics_of(observers), options).serving():
         yield
 
 
