@@ -1,5 +1,7 @@
 """Keys, users, tenants, the audit log, what people set, and idempotency keys."""
 
+import asyncio
+import threading
 from collections.abc import Callable
 
 import pytest
@@ -7,6 +9,7 @@ from sqlalchemy import select
 
 from bullpen import BadOption, IdempotencyConflict, RecordMissing, RecordTaken
 from bullpen.job.limits import GroupLimits
+from bullpen.records import passwords
 from bullpen.records.audit import AuditFilter
 from bullpen.records.idempotency import MEMORY_MS, Answer
 from bullpen.records.keys import NewKey, Role
@@ -250,3 +253,22 @@ async def test_a_request_that_died_or_gave_up_may_be_made_again(records: Records
     assert await keys.begin("key:abc", "one", "digest") is None
     clock.advance(60_000)
     assert await keys.begin("key:abc", "one", "digest") is None
+
+
+async def test_few_passwords_are_looked_at_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each takes a core and memory: others wait for their turn."""
+    lock, meeting, running, most = threading.Lock(), threading.Barrier(2, timeout=60), 0, 0
+
+    def scrypt(*_: object) -> bytes:
+        nonlocal running, most
+        with lock:
+            running += 1
+            most = max(most, running)
+        meeting.wait()
+        with lock:
+            running -= 1
+        return b"hash"
+
+    monkeypatch.setattr(passwords, "_scrypt", scrypt)
+    await asyncio.gather(*[passwords.hashed("a long password") for _ in range(8)])
+    assert most == 2
