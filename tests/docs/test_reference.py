@@ -48,7 +48,7 @@ from bullpen.job.record import JobRecord, JobRef
 from bullpen.job.spec import JobSpec
 from bullpen.jobtypes.jobtype import JobTypeOptions
 from bullpen.server import JwtSettings, ServerSettings
-from bullpen.settings.names import FOR_EACH_QUEUE, NAMES
+from bullpen.settings.names import FAMILIES, NAMES
 from bullpen.settings.told import FILE as SETTINGS_FILE
 from bullpen.stores.base import AddOutcome, Cancellation, ChildState, WorkerState
 from bullpen.telemetry import HealthOptions
@@ -173,7 +173,7 @@ def test_every_variable_has_its_line() -> None:
     table = [(row[0].partition("<")[0], row[1]) for row in rows((REFERENCE / "settings.md").read_text())]
     assert {name for name, _ in table} == used
     by_users = {name for name, setter in table if setter == "you" and not name.endswith("_FILE")}
-    assert by_users - {SETTINGS_FILE, FOR_EACH_QUEUE} == NAMES
+    assert by_users - {SETTINGS_FILE, *FAMILIES} == NAMES
 
 
 async def test_every_word_of_the_context_has_its_line(tmp_path: Path) -> None:

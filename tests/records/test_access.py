@@ -1,5 +1,7 @@
 """Keys, users, tenants, the audit log, what people set, and idempotency keys."""
 
+import asyncio
+import threading
 from collections.abc import Callable
 
 import pytest
@@ -7,6 +9,7 @@ from sqlalchemy import select
 
 from bullpen import BadOption, IdempotencyConflict, RecordMissing, RecordTaken
 from bullpen.job.limits import GroupLimits
+from bullpen.records import passwords
 from bullpen.records.audit import AuditFilter
 from bullpen.records.idempotency import MEMORY_MS, Answer
 from bullpen.records.keys import NewKey, Role
@@ -203,6 +206,13 @@ async def test_a_view_is_the_owners_unless_it_is_shared(records: Records) -> Non
     assert await records.views.list("ann", tenant="acme") == [own, shared]
     assert await records.views.list("bob", tenant="acme") == [shared]
     assert await records.views.list("eve", tenant="other") == []
+    assert await records.views.list("ann", tenant="other") == [], "somebody else of the same name"
+    assert await records.views.list("ann") == []
+    for elsewhere in ("other", None):
+        with pytest.raises(RecordMissing):
+            await records.views.save("ann", "taken", page="jobs", query={}, tenant=elsewhere, view_id=own.id)
+        with pytest.raises(RecordMissing):
+            await records.views.remove("ann", own.id, tenant=elsewhere)
     with pytest.raises(RecordMissing):
         await records.views.save("bob", "stolen", page="jobs", query={}, view_id=own.id)
     changed = await records.views.save("ann", "mine", page="jobs", query={"n": 1}, tenant="acme", view_id=own.id)
@@ -243,3 +253,22 @@ async def test_a_request_that_died_or_gave_up_may_be_made_again(records: Records
     assert await keys.begin("key:abc", "one", "digest") is None
     clock.advance(60_000)
     assert await keys.begin("key:abc", "one", "digest") is None
+
+
+async def test_few_passwords_are_looked_at_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each takes a core and memory: others wait for their turn."""
+    lock, meeting, running, most = threading.Lock(), threading.Barrier(2, timeout=60), 0, 0
+
+    def scrypt(*_: object) -> bytes:
+        nonlocal running, most
+        with lock:
+            running += 1
+            most = max(most, running)
+        meeting.wait()
+        with lock:
+            running -= 1
+        return b"hash"
+
+    monkeypatch.setattr(passwords, "_scrypt", scrypt)
+    await asyncio.gather(*[passwords.hashed("a long password") for _ in range(8)])
+    assert most == 2

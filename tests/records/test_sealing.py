@@ -11,7 +11,8 @@ from bullpen.clock import SYSTEM_CLOCK
 from bullpen.records.database import database_at
 from bullpen.records.migrating import upgrade_to
 from bullpen.records.records import Records
-from bullpen.records.sealing import SECRET_KEY, SECRET_KEY_FILE
+from bullpen.records.sealing import SEALED, SECRET_KEY, SECRET_KEY_FILE
+from bullpen.records.tables.access import alert
 from bullpen.records.tables.webhooks import webhook
 from bullpen.records.webhooks import NewWebhook
 
@@ -81,6 +82,33 @@ async def test_one_key_takes_over_from_another(address: str, tmp_path: Path, mon
     monkeypatch.setenv(SECRET_KEY, new)
     async with await Records.open(address) as records:
         assert await records.webhooks.secret(made.id) == renewed
+
+
+async def _kept_channel(records: Records) -> str:
+    async with records.database.reading() as connection:
+        return str((await connection.execute(select(alert.c.channel))).scalar_one())
+
+
+async def test_the_address_of_slack_is_kept_like_a_secret(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    channel = {"slack": "https://hooks.slack.com/services/T0/B0/x"}
+    monkeypatch.delenv(SECRET_KEY, raising=False)
+    async with await Records.open(address) as records:
+        made = await records.alerts.save("a", condition={"failed": 1}, channel=channel)
+        assert channel["slack"] in await _kept_channel(records)
+    monkeypatch.setenv(SECRET_KEY, _key())
+    async with await Records.open(address) as records:
+        assert (await records.alerts.get(made.id)).channel == channel
+        assert channel["slack"] not in await _kept_channel(records), "it was encrypted when it was used"
+        changed = await records.alerts.save("b", condition={"failed": 1}, channel=channel, alert_id=made.id)
+        assert channel["slack"] not in await _kept_channel(records)
+        assert await records.alerts.list() == [changed]
+        assert changed.channel == channel
+    monkeypatch.setenv(SECRET_KEY, _key())
+    async with await Records.open(address) as other:
+        with pytest.raises(SecretUnreadable):
+            await other.alerts.get(made.id)
+        (unread,) = await other.alerts.list()
+        assert unread.channel["slack"].startswith(SEALED)
 
 
 async def test_webhooks_of_an_older_version_keep_their_secret(address: str) -> None:

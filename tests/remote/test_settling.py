@@ -4,10 +4,13 @@ import uuid
 from typing import Any
 
 import pytest
+from sqlalchemy import update
 
+from bullpen.clock import SYSTEM_CLOCK
 from bullpen.job.record import FailureKind
 from bullpen.job.spec import Backoff
 from bullpen.job.state import State
+from bullpen.records.tables.access import api_key
 from tests.remote.serving import QUEUE, Caller, Served, lease_of
 from tests.support.places import only_on_sqlite
 
@@ -160,3 +163,29 @@ async def test_refuses_more_than_a_thousand_at_once(far: Caller) -> None:
     lease = {"queue": QUEUE, "id": "1", "token": "t", "epoch": 1}
     said = [{"lease": lease, "verdict": "release"}] * 1_001
     assert await far.refused("settle", {"settlements": said, "request": "r"}) == (422, "bad-option")
+
+
+async def test_a_token_that_expired_changes_nothing(served: Served) -> None:
+    """Not even for a job that its worker holds: each call gets 401, and the job stays as it is."""
+    ref = await served.add()
+    text = await served.key(expires_ms=SYSTEM_CLOCK.now_ms() + 3_600_000)
+    caller = await served.with_key(text)
+    (job,) = await caller.claim(lease_ms=3_600_000)
+    await served.add()
+    async with served.site.records.database.writing() as connection:
+        await connection.execute(update(api_key).values(expires_ms=1))
+    before = [await served.store.job(ref), await served.store.logs(ref), await served.store.counts(QUEUE)]
+    lease = lease_of(job)
+    calls: dict[str, Any] = {
+        "claim": {"worker": "far", "queues": {QUEUE: 1}, "request": "one"},
+        "wait": {"queues": [QUEUE], "wait_s": 0},
+        "heartbeat": {"leases": [lease]},
+        "notices": {"worker": "far", "wait_s": 0},
+        "progress": {"lease": lease, "value": 1},
+        "log": {"lease": lease, "lines": ["late"], "request": "one"},
+        "step": {"lease": lease, "record": [{"place": 0, "name": "late", "value": 1}]},
+        "settle": {"settlements": [{"verdict": "complete", "lease": lease}], "request": "one"},
+    }
+    for verb, body in calls.items():
+        assert await caller.refused(verb, body) == (401, "unauthenticated"), verb
+    assert [await served.store.job(ref), await served.store.logs(ref), await served.store.counts(QUEUE)] == before

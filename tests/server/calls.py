@@ -25,6 +25,7 @@ PUBLIC = {
 class Call(NamedTuple):
     permission: str
     body: Any = None
+    """`ID`, `LEASE` and `QUEUE` in it stand for what the call is about."""
     query: Mapping[str, str] = MappingProxyType({})
     whole: bool = False
     """It concerns all tenants: who has one is refused."""
@@ -43,6 +44,8 @@ _RUN = "/v1/runs/{run_id}"
 _HOOK = {"name": "w", "url": "https://w.example/", "tenant": "beta", "is_enabled": False}
 """Off, so that nobody is called."""
 _PLAN = {"plan": {"default_priority": 7}}
+_REMOTE = "/v1/remote"
+_VERDICT = {"verdict": "complete", "lease": "LEASE"}
 
 CALLS: dict[tuple[str, str], Call] = {
     ("GET", "/v1/me"): Call("me:read"),
@@ -152,6 +155,14 @@ CALLS: dict[tuple[str, str], Call] = {
     ("POST", f"{_WEBHOOK}/secret"): Call("webhooks:write", {}),
     ("POST", f"{_WEBHOOK}/test"): Call("webhooks:write", {}),
     ("GET", f"{_WEBHOOK}/deliveries"): Call("webhooks:read"),
+    ("POST", f"{_REMOTE}/claim"): Call("remote:work", {"worker": "w", "queues": {"QUEUE": 9}, "request": "one"}),
+    ("POST", f"{_REMOTE}/wait"): Call("remote:work", {"queues": ["QUEUE"], "wait_s": 0}),
+    ("POST", f"{_REMOTE}/heartbeat"): Call("remote:work", {"leases": ["LEASE"]}),
+    ("POST", f"{_REMOTE}/notices"): Call("remote:work", {"worker": "w", "wait_s": 0}),
+    ("POST", f"{_REMOTE}/progress"): Call("remote:work", {"lease": "LEASE", "value": 1}),
+    ("POST", f"{_REMOTE}/log"): Call("remote:work", {"lease": "LEASE", "lines": ["mine"], "request": "one"}),
+    ("POST", f"{_REMOTE}/step"): Call("remote:work", {"lease": "LEASE"}),
+    ("POST", f"{_REMOTE}/settle"): Call("remote:work", {"settlements": [_VERDICT], "request": "one"}),
     ("GET", "/health"): Call("metrics:read", whole=True),
     ("GET", "/v1/health"): Call("metrics:read", whole=True),
     ("GET", "/metrics"): Call("metrics:read", whole=True),
@@ -159,16 +170,10 @@ CALLS: dict[tuple[str, str], Call] = {
 }
 
 
-REMOTE = "/v1/remote/"
-"""Of remote workers, which tests/remote is about."""
-
-
 def all_routes(app: FastAPI) -> set[tuple[str, str]]:
-    """Every route of the application but those of remote workers, by method and path; `WS` for a WebSocket."""
+    """Every route of the application, by method and path; `WS` for a WebSocket."""
     found = set()
     for route in app.routes:
-        if str(getattr(route, "path", "")).startswith(REMOTE):
-            continue
         if isinstance(route, APIWebSocketRoute):
             found.add(("WS", route.path))
         elif isinstance(route, APIRoute):

@@ -1,5 +1,6 @@
 """Who is let in: open mode, keys, sessions, and what keeps foreign pages out."""
 
+import asyncio
 from typing import Any
 
 import httpx
@@ -22,8 +23,19 @@ async def test_without_access_only_this_machine_is_served(site: Site) -> None:
     for name, status in (("localhost", 200), ("127.0.0.1", 200), ("[::1]", 200), ("evil.example", 403)):
         async with httpx.AsyncClient(transport=transport, base_url=f"http://{name}:8787") as http:
             assert (await http.get("/v1/me")).status_code == status, name
-            forwarded = await http.get("/v1/me", headers={"X-Forwarded-For": "203.0.113.7"})
-            assert forwarded.status_code == 403, "through a proxy everybody looks local"
+            for header in ("X-Forwarded-For", "X-Forwarded-Proto", "Forwarded", "Via", "X-Real-IP"):
+                forwarded = await http.get("/v1/me", headers={header: "203.0.113.7"})
+                assert forwarded.status_code == 403, "through a proxy everybody looks local"
+
+
+@pytest.mark.parametrize("peer, status", [("127.0.0.2", 200), ("::1", 200), ("203.0.113.7", 403), ("", 403)])
+async def test_without_access_the_address_counts_not_what_the_caller_calls_us(
+    site: Site, peer: str, status: int
+) -> None:
+    app = create_app(site=site, settings=site.settings)
+    transport = httpx.ASGITransport(app=app, client=(peer, 40_000))
+    async with httpx.AsyncClient(transport=transport, base_url="http://localhost:8787") as http:
+        assert (await http.get("/v1/me")).status_code == status
 
 
 async def test_without_access_a_foreign_page_cannot_write(site: Site) -> None:
@@ -48,6 +60,20 @@ async def test_open_mode_ends_with_the_first_key_and_does_not_come_back(site: Si
         assert (await client.get("/v1/me", status=401))["code"] == "unauthenticated"
         del client.http.headers["Authorization"]
         await client.get("/v1/me", status=401)
+
+
+@pytest.mark.parametrize("who", ["key", "user"])
+async def test_open_mode_does_not_come_back_with_a_restart(place: Place, address: str, who: str) -> None:
+    """Who takes back the only key, or the only user, lets nobody in; the answer says how to get in again."""
+    async with await Records.open(address) as records:
+        if who == "key":
+            key, _ = await records.keys.create(NewKey(name="ci", role="admin"), created_by="test")
+            await records.keys.revoke(key.id)
+        else:
+            await records.users.disable((await records.users.create("ann", "a long password", role="admin")).id)
+    async with opened_site(place.store(), address, ServerSettings(port=0)) as site, client_of(site) as client:
+        assert not await site.access.is_open()
+        assert "bullpen keys create" in (await client.get("/v1/me", status=401))["detail"]
 
 
 @pytest.mark.parametrize(
@@ -78,7 +104,7 @@ async def test_a_session_needs_its_csrf_token_to_write(site: Site) -> None:
         cookie = answer.headers["set-cookie"]
         assert "HttpOnly" in cookie
         assert "samesite=strict" in cookie.lower()
-        assert "secure" not in cookie.lower(), "on loopback there is no certificate"
+        assert "secure" not in cookie.lower(), "a browser would not send it over HTTP"
         me = await client.get("/v1/me")
         assert (me["name"], me["kind"], me["role"]) == ("user:ann", "session", "operator")
         assert (await client.post("/v1/queues/mail/pause", status=403))["code"] == "csrf"
@@ -89,12 +115,27 @@ async def test_a_session_needs_its_csrf_token_to_write(site: Site) -> None:
         await client.get("/v1/me", status=401)
 
 
-async def test_elsewhere_the_cookie_is_for_encrypted_connections_only(site: Site) -> None:
+@pytest.mark.parametrize(
+    "url, proxy, is_https",
+    [
+        ("https://jobs.example", None, True),
+        ("https://localhost", None, True),
+        ("http://localhost", "https", True),
+        ("http://localhost", "http", False),
+        ("http://jobs.example", None, False),
+    ],
+)
+async def test_over_https_browsers_are_told_to_stay_there(
+    site: Site, url: str, proxy: str | None, is_https: bool
+) -> None:
+    """The cookie is for HTTPS only, and so is the whole site; what the server is called says nothing."""
     await site.records.users.create("ann", "a long password", role="operator")
     transport = httpx.ASGITransport(app=create_app(site=site, settings=site.settings))
-    async with httpx.AsyncClient(transport=transport, base_url="https://jobs.example") as http:
+    headers = {} if proxy is None else {"X-Forwarded-Proto": proxy}
+    async with httpx.AsyncClient(transport=transport, base_url=url, headers=headers) as http:
         answer = await http.post("/v1/login", json={"name": "ann", "password": "a long password"})
-    assert "; secure" in answer.headers["set-cookie"].lower()
+    assert ("; secure" in answer.headers["set-cookie"].lower()) == is_https
+    assert ("strict-transport-security" in answer.headers) == is_https
 
 
 async def test_passwords_cannot_be_tried_one_after_the_other(site: Site) -> None:
@@ -108,6 +149,52 @@ async def test_passwords_cannot_be_tried_one_after_the_other(site: Site) -> None
         assert int(answer.headers["retry-after"]) > 0
     entries = (await site.records.audit.list()).entries
     assert {entry.outcome for entry in entries} == {"unauthenticated"}
+
+
+async def test_passwords_cannot_be_tried_all_at_once(site: Site) -> None:
+    """Each counts before it is looked at, which takes its time."""
+    await site.records.users.create("ann", "a long password", role="admin")
+    async with client_of(site) as client:
+        wrong = {"name": "ann", "password": "wrong"}
+        answers = await asyncio.gather(*[client.http.post("/v1/login", json=wrong) for _ in range(40)])
+    said = [answer.status_code for answer in answers]
+    assert (said.count(401), said.count(429)) == (site.settings.attempts, 40 - site.settings.attempts)
+
+
+async def test_who_knows_one_password_gets_no_more_attempts_at_others(site: Site) -> None:
+    await site.records.users.create("ann", "a long password", role="producer")
+    async with client_of(site) as client:
+        for turn in range(2):
+            for _ in range(site.settings.attempts // 2):
+                await client.post("/v1/login", {"name": "bob", "password": "wrong"}, status=401)
+                await client.post("/v1/login", {"name": "ann", "password": "a long password"})
+            await client.post("/v1/login", {"name": "ann", "password": f"wrong {turn}"}, status=401)
+        await client.post("/v1/login", {"name": "bob", "password": "wrong"}, status=429)
+        await client.post("/v1/login", {"name": "ann", "password": "a long password"})
+
+
+async def test_wrong_keys_and_tokens_are_counted_by_address(site: Site) -> None:
+    good = (await key_for(site, "operator"))["Authorization"]
+    late = (await key_for(site, "operator"))["Authorization"]
+    app = create_app(site=site, settings=site.settings)
+
+    async def said(address: str, header: str) -> httpx.Response:
+        transport = httpx.ASGITransport(app=app, client=(address, 1))
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as http:
+            return await http.get("/v1/me", headers={"Authorization": header})
+
+    assert (await said("203.0.113.7", good)).status_code == 200
+    for number in range(site.settings.attempts * 10):
+        header = f"Bearer bp_{number:012}_{'x' * 43}" if number % 2 else f"Bearer token-{number}"
+        assert (await said("203.0.113.7", header)).status_code == 401
+    wrong = "Bearer wrong"
+    for header in (wrong, late):
+        answer = await said("203.0.113.7", header)
+        assert (answer.status_code, answer.json()["code"]) == (429, "too-many-attempts")
+        assert int(answer.headers["retry-after"]) > 0
+    assert (await said("203.0.113.7", good)).status_code == 200, "others there have done nothing"
+    assert (await said("203.0.113.8", late)).status_code == 200
+    assert (await said("203.0.113.8", wrong)).status_code == 401
 
 
 async def test_every_answer_keeps_browsers_from_harm(client: Client) -> None:
@@ -147,9 +234,10 @@ async def test_a_caller_who_leaves_in_the_middle_of_a_body_is_no_error(
     async def send(message: Any) -> None:
         sent.append(message)
 
+    near = {"client": ("127.0.0.1", 1), "server": ("127.0.0.1", 8787)}
     headers = [(b"host", b"127.0.0.1:8787"), (b"content-type", b"application/json"), (b"content-length", b"9")]
     path = "/v1/remote/wait"
     scope = {"type": "http", "method": "POST", "path": path, "query_string": b"", "headers": headers}
-    await app(scope | {"scheme": "http", "server": ("127.0.0.1", 8787), "raw_path": path.encode()}, receive, send)
+    await app(scope | near | {"scheme": "http", "raw_path": path.encode()}, receive, send)
     assert [message["status"] for message in sent if "status" in message] == [499]
     assert "internal" not in caplog.text

@@ -70,6 +70,8 @@ def test_the_server_starts_serves_and_ends(server: subprocess.Popen[str], tmp_pa
             assert server.stdout is not None
             found = re.fullmatch(r"Bullpen is at (http://127\.0\.0\.1:\d+)\n", server.stdout.readline())
             assert found is not None
+            assert "everyone on this machine is admin" in server.stdout.readline()
+            assert "bullpen keys create" in server.stdout.readline()
             assert json.loads(_get(found[1], "/v1/me"))["name"] == "local"
             assert b"make dashboard" in _get(found[1], "/") or b"<!doctype" in _get(found[1], "/")
             assert _bullpen(tmp_path, "enqueue", "mail", "welcome").returncode == 0

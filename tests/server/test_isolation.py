@@ -33,7 +33,11 @@ async def world(site: Site, eventually: Eventually) -> World:
 
 
 async def _call(http: httpx.AsyncClient, method: str, path: str, call: Call, ids: dict[str, str]) -> httpx.Response:
-    body = json.loads(json.dumps(call.body).replace('"ID"', json.dumps(ids.get(_id_in(path), ids["job_id"]))))
+    known = {"ID": json.dumps(ids.get(_id_in(path), ids["job_id"])), "LEASE": ids["lease"], "QUEUE": '"remote"'}
+    text = json.dumps(call.body)
+    for word, value in known.items():
+        text = text.replace(f'"{word}"', value)
+    body = json.loads(text)
     sent: dict[str, Any] = {} if body is None else {"json": body}
     return await http.request(method, path.format(**ids), params=call.query, **sent)
 
@@ -41,6 +45,10 @@ async def _call(http: httpx.AsyncClient, method: str, path: str, call: Call, ids
 _IDS = ("job_id", "schedule", "key_id", "user_id", "alert_id", "webhook_id", "run_id", "task_id", "file_id")
 _DIFFERS = re.compile(r'\b\d{13}\b|(?<="id":")\d+(?=")')
 """Times, and the numbers of new jobs."""
+
+
+_LEASE_OF = re.compile(r"remote[/:](their-held|no-such-job)")
+"""The job whose lease the caller has named."""
 
 
 def _id_in(path: str) -> str:
@@ -78,25 +86,62 @@ async def test_nothing_is_seen_and_nothing_is_changed_by_any_route(world: World)
                 assert answer.status_code == 403, (method, path)
             said = _without(answer, {name: value for name, value in world.theirs.items() if f"{{{name}}}" in path})
             assert MARK not in said, f"{method} {path}: {said}"
-            if any(
-                f"{{{name}}}" in path
-                for name in (
-                    "job_id",
-                    "schedule",
-                    "key_id",
-                    "user_id",
-                    "alert_id",
-                    "webhook_id",
-                    "run_id",
-                    "task_id",
-                    "file_id",
-                )
-            ):
+            if "LEASE" in str(call.body) or any(f"{{{name}}}" in path for name in _IDS):
                 never = await _call(http, method, path, call, world.nobodys)
                 assert answer.status_code == never.status_code, (method, path)
                 named = {name: value for name, value in world.nobodys.items() if f"{{{name}}}" in path}
-                assert said == _without(never, named), (method, path)
+                said = _LEASE_OF.sub("", said)
+                assert said == _LEASE_OF.sub("", _without(never, named)), (method, path)
             assert await world.fingerprint() == before, f"{method} {path} has changed something"
+
+
+async def test_the_others_queue_is_as_one_that_never_was(world: World) -> None:
+    """By each route that names a queue, and by events of one."""
+    headers = await key_for(world.site, "admin", tenant="alpha")
+    paths = [path for (method, path), call in CALLS.items() if method == "GET" and "{queue}" in path and not call.whole]
+    paths += [f"/v1/{of}?queue={{queue}}" for of in ("events/poll", "jobs", "failures", "dead-letters", "schedules")]
+    paths += ["/v1/events/poll?queue={queue}&after=", "/v1/queues/{queue}/groups/alpha"]
+    transport = httpx.ASGITransport(app=world.app, raise_app_exceptions=False)
+    async with httpx.AsyncClient(transport=transport, base_url=BASE, headers=headers, timeout=30) as http:
+        for path in paths:
+            said = []
+            for queue in ("beta-only", "no-such-queue"):
+                answer = await http.get(path.format(**world.nobodys | {"queue": queue}))
+                said.append((answer.status_code, _without(answer, {"queue": queue})))
+            assert said[0] == said[1], path
+
+
+async def test_a_tenant_sees_no_limits_of_all_tenants(world: World) -> None:
+    async with client_of(world.site, await key_for(world.site, "admin", tenant="alpha")) as client:
+        assert (await client.get("/v1/queues/mail"))["limits"] is None
+
+
+async def test_a_tenant_makes_a_user_whose_name_another_has(world: World) -> None:
+    async with client_of(world.site, await key_for(world.site, "admin", tenant="alpha")) as client:
+        user = {"name": "beta-bob", "password": "another password", "role": "operator"}
+        made = await client.post("/v1/users", user, status=201)
+        assert (made["name"], made["tenant"]) == ("alpha/beta-bob", "alpha")
+        assert (await client.post("/v1/users", user, status=409))["code"] == "record-taken"
+        login = {"name": "alpha/beta-bob", "password": "another password"}
+        assert (await client.post("/v1/login", login))["tenant"] == "alpha"
+    async with client_of(world.site, await key_for(world.site, "admin")) as client:
+        user = {"name": "alpha/eve", "password": "another password", "role": "operator"}
+        for tenant in (None, "beta"):
+            problem = await client.post("/v1/users", user | {"tenant": tenant}, status=422)
+            assert problem["field"] == "name", "it would be in the way of alpha's own"
+
+
+async def test_the_first_job_of_a_tenant_is_heard_by_who_waited_for_it(world: World) -> None:
+    """Though its cursor told nothing of the queue before."""
+    async with client_of(world.site, await key_for(world.site, "operator", tenant="alpha")) as client:
+        before = await client.get("/v1/events/poll", queue="beta-only")
+        assert (before["items"], before["cursor"], before["gap"]) == ([], "", False)
+        await client.post("/v1/queues/beta-only/jobs", {"name": "work"}, status=201)
+        heard = await client.get("/v1/events/poll", queue="beta-only", after=before["cursor"], wait_s=30)
+        assert {item["tenant"] for item in heard["items"]} == {"alpha"}
+        assert heard["cursor"]
+        again = await client.get("/v1/events/poll", queue="beta-only", after=heard["cursor"])
+        assert again["items"] == []
 
 
 async def test_no_filter_leads_elsewhere(world: World) -> None:

@@ -189,6 +189,25 @@ async def test_a_plan_bounds_how_urgent_a_tenants_tasks_are(site: Site, client: 
         assert (await caller.get(f"/v1/tasks/{sent['task_id']}"))["queue"] == "agent-critical"
 
 
+@only_on_files
+async def test_critical_is_the_systems_also_where_a_tenant_has_no_plan(site: Site, client: Client) -> None:
+    await paid(client, "acme")
+    async with client_of(site, await key_for(site, "producer", tenant="acme")) as caller:
+        sent = await caller.post("/v1/tasks", {"prompt": "go", "priority": "critical"}, status=202)
+        task = await caller.get(f"/v1/tasks/{sent['task_id']}")
+        assert (task["priority"], task["queue"]) == (3, "agent-standard")
+
+
+@only_on_files
+async def test_a_plan_bounds_what_a_kind_of_task_would_be_given(site: Site, client: Client) -> None:
+    await paid(client, "acme")
+    await client.post("/v1/tenants", {"id": "acme", "plan": {"highest_priority": 5}}, status=201)
+    async with client_of(site, await key_for(site, "producer", tenant="acme")) as caller:
+        sent = await caller.post("/v1/tasks", {"prompt": "go", "task_type": "tool_execution"}, status=202)
+        task = await caller.get(f"/v1/tasks/{sent['task_id']}")
+        assert (task["priority"], task["queue"]) == (5, "tools-fast")
+
+
 async def test_a_run_is_cancelled_and_its_credits_come_back(client: Client) -> None:
     await paid(client, credits_=20)
     sent = await client.post("/v1/tasks", {"prompt": "go"}, status=202)

@@ -10,6 +10,7 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
+from bullpen.job.record import JobRef
 from bullpen.server.settings import JwtSettings, ServerSettings
 from bullpen.server.site import Site
 from tests.server.calling import Client, client_of, only_on_files
@@ -67,6 +68,33 @@ def provider() -> Iterator[Provider]:
 @pytest.fixture
 def settings(provider: Provider) -> ServerSettings:
     return ServerSettings(port=0, jwt=JwtSettings(jwks_url=provider.url, issuer=_ISSUER, audience=_AUDIENCE))
+
+
+async def test_one_name_in_two_tenants_is_two_callers(site: Site, provider: Provider) -> None:
+    """The same subject, the same idempotency key and the same body: two jobs, and nobody's views are another's."""
+    known = {}
+    for tenant in ("acme", "globex", None):
+        bearer = {"Authorization": f"Bearer {provider.token(tenant=tenant)}"}
+        async with client_of(site, bearer) as client:
+            added = await client.post("/v1/queues/mail/jobs", {"name": "work"}, status=201, **{"Idempotency-Key": "k"})
+            again = await client.post("/v1/queues/mail/jobs", {"name": "work"}, status=201, **{"Idempotency-Key": "k"})
+            assert again == added
+            assert (await client.get("/v1/views"))["items"] == []
+            await client.put("/v1/views/mine", {"page": "jobs", "query": {"of": tenant}})
+            assert (await client.get("/v1/views/mine"))["query"] == {"of": tenant}
+        known[added["id"]] = (await site.store.job(JobRef("mail", added["id"]))).tenant
+    assert set(known.values()) == {"acme", "globex", None}
+
+
+async def test_a_long_name_has_idempotency_keys_of_its_own(site: Site, provider: Provider) -> None:
+    """Longer than the column, and the same at the beginning."""
+    ids = set()
+    for ending in ("one", "two"):
+        bearer = {"Authorization": f"Bearer {provider.token(sub='a' * 300 + ending)}"}
+        async with client_of(site, bearer) as client:
+            added = await client.post("/v1/queues/mail/jobs", {"name": "work"}, status=201, **{"Idempotency-Key": "k"})
+            ids.add(added["id"])
+    assert len(ids) == 2
 
 
 async def _me(client: Client, token: str, *, status: int = 200) -> Any:

@@ -10,11 +10,12 @@ from bullpen.agents.words import TaskRequest
 from bullpen.builtin.messages import trial
 from bullpen.job.entries import JournalEntry
 from bullpen.job.limits import GroupLimits
-from bullpen.job.record import JobRef
+from bullpen.job.record import JobRef, Lease
 from bullpen.job.verdicts import Failed, Settlement
 from bullpen.records.keys import NewKey
 from bullpen.records.tenants import Plan
 from bullpen.records.webhooks import NewWebhook
+from bullpen.remote.messages import HeldLease
 from bullpen.server.app import create_app
 from bullpen.server.site import Site
 
@@ -29,6 +30,8 @@ class World:
         self.site = site
         self.app = app
         self.theirs: dict[str, str] = {"queue": "mail", "job_id": "their-job", "schedule": "their-schedule"}
+        self.held = JobRef("remote", "their-held")
+        """A job of theirs that somebody works on; `lease` is the right to do that, as JSON."""
         self.nobodys = {
             "queue": "mail",
             "job_id": "no-such-job",
@@ -43,6 +46,7 @@ class World:
             "task_id": "task_00000000000000000000",
             "file_id": "file_00000000000000000000",
             "name": "no-such-view",
+            "lease": _lease_text(Lease(JobRef("remote", "no-such-job"), "token", 1)),
         }
 
     async def fingerprint(self) -> str:
@@ -55,6 +59,10 @@ class World:
             await store.read_journal(ref),
             await store.job(JobRef("mail", "their-child")),
             await store.counts("beta-only"),
+            await store.job(self.held),
+            await store.logs(self.held),
+            await store.read_journal(self.held),
+            await store.counts("remote"),
             await store.schedule("mail", self.theirs["schedule"]),
             await store.group("mail", "beta"),
             await store.limits("mail"),
@@ -74,6 +82,10 @@ class World:
             (await records.files.page(tenant="beta")).files,
         ]
         return msgspec.json.encode(found).decode()
+
+
+def _lease_text(lease: Lease) -> str:
+    return msgspec.json.encode(HeldLease.of(lease)).decode()
 
 
 async def make_world(site: Site) -> World:
@@ -107,6 +119,10 @@ async def _make_jobs(site: Site, world: World) -> None:
     failure = Failure("beta-error", type="BetaError", stack="beta-stack")
     await store.settle([Settlement(held.lease, Failed(failure))], request="two")
     await site.queue("beta-only").add("beta-work", tenant="beta")
+    await site.queue("remote").add("beta-work", id=world.held.id, tenant="beta", group="beta")
+    (held,) = (await store.claim({"remote": 1}, worker="w", lease_ms=3_600_000, request="three")).jobs
+    world.theirs["lease"] = _lease_text(held.lease)
+    await site.queue("remote").add("beta-work", id="their-waiting", tenant="beta", group="beta")
     await site.queue("mail").schedules.upsert("their-schedule", queue.prepare("beta-tick", tenant="beta"), every=3600)
     await queue.add("alpha-work", {"n": 1}, id="own-job", tenant="alpha", group="alpha")
     await store.set_group("mail", "beta", GroupLimits(concurrency=77))

@@ -69,3 +69,20 @@ async def test_a_store_that_hangs_is_an_answer_too(monkeypatch: pytest.MonkeyPat
 def test_a_wrong_threshold_is_refused(field: str) -> None:
     with pytest.raises(BadOption, match=field):
         HealthOptions(**{field: -1})
+
+
+def test_thresholds_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BULLPEN_HEALTH_DEAD_LETTERS_DEGRADED", "10")
+    monkeypatch.setenv("BULLPEN_HEALTH_DEAD_LETTERS_UNHEALTHY", "500")
+    monkeypatch.setenv("BULLPEN_HEALTH_STORE_SLOW", "0.5")
+    found = HealthOptions.from_environment()
+    assert found == HealthOptions(dead_letters_degraded=10, dead_letters_unhealthy=500, store_slow=0.5)
+
+
+@pytest.mark.parametrize(
+    "name, text", [("MIN_WORKERS", "1.5"), ("DEAD_LETTERS_DEGRADED", "-1"), ("STORE_SLOW", "soon")]
+)
+def test_a_threshold_that_is_no_number_is_refused(monkeypatch: pytest.MonkeyPatch, name: str, text: str) -> None:
+    monkeypatch.setenv(f"BULLPEN_HEALTH_{name}", text)
+    with pytest.raises(BadOption, match=f"BULLPEN_HEALTH_{name}"):
+        HealthOptions.from_environment()

@@ -84,8 +84,13 @@ export interface GroupLimits extends Limits {
   max_size?: number | null;
 }
 
+export interface SharedLimits extends Limits {
+  closed_until_ms?: number | null;
+}
+
 export interface QueueDetail extends Queue {
-  limits: Limits & { closed_until_ms?: number | null };
+  /** Of all tenants together: not told to those who have one. */
+  limits: SharedLimits | null;
   tenants?: Record<string, Partial<Record<string, number>>> | null;
 }
 

@@ -112,7 +112,7 @@ function Parts({ queue, reload }: { queue: QueueDetail; reload: () => void }) {
     ...ALL_STATES.map((one) => ({ id: one, name: stateName(one), state: one, count: count(countOf(queue.counts, one)) })),
     { id: "groups", name: "Groups" },
     ...(queue.tenants ? [{ id: "tenants", name: "Tenants" }] : []),
-    { id: "limits", name: "Limits" },
+    ...(queue.limits ? [{ id: "limits", name: "Limits" }] : []),
   ];
   function pick(id: string): void {
     const isPart = PARTS.includes(id as (typeof PARTS)[number]);
@@ -126,8 +126,8 @@ function Parts({ queue, reload }: { queue: QueueDetail; reload: () => void }) {
         <Groups queue={queue.name} />
       ) : part === "tenants" ? (
         <TenantSplit queue={queue} />
-      ) : part === "limits" ? (
-        <LimitsCard queue={queue} onChange={reload} />
+      ) : part === "limits" && queue.limits ? (
+        <LimitsCard queue={queue.name} limits={queue.limits} onChange={reload} />
       ) : (
         <Jobs name={queue.name} state={state as State | null} />
       )}

@@ -1,5 +1,5 @@
 import { clearLimits, setLimits } from "../api/queues";
-import type { QueueDetail } from "../api/wire";
+import type { SharedLimits } from "../api/wire";
 import { duration } from "../format";
 import { nowMs } from "../state/clock";
 import { may } from "../state/session";
@@ -9,8 +9,7 @@ import { Form } from "../ui/form";
 import { Card } from "../ui/page";
 import { LimitFields, limitsFrom, limitsInWords } from "./limitfields";
 
-export function LimitsCard({ queue, onChange }: { queue: QueueDetail; onChange: () => void }) {
-  const { limits } = queue;
+export function LimitsCard({ queue, limits, onChange }: { queue: string; limits: SharedLimits; onChange: () => void }) {
   const heldMs = (limits.closed_until_ms ?? 0) - nowMs.value;
   return (
     <Card
@@ -18,7 +17,7 @@ export function LimitsCard({ queue, onChange }: { queue: QueueDetail; onChange: 
       aside={
         may("limits:write") &&
         hasAny(limits) && (
-          <Button isSmall onClick={() => void attempt("Lifting the limits", `${queue.name} has no limits now`, () => clearLimits(queue.name)).then(onChange)}>
+          <Button isSmall onClick={() => void attempt("Lifting the limits", `${queue} has no limits now`, () => clearLimits(queue)).then(onChange)}>
             Lift all limits
           </Button>
         )
@@ -34,8 +33,8 @@ export function LimitsCard({ queue, onChange }: { queue: QueueDetail; onChange: 
             key={JSON.stringify([limits.concurrency, limits.rate_max, limits.rate_ms])}
             verb="Save"
             onSend={async (values) => {
-              await setLimits(queue.name, limitsFrom(values));
-              say(`The limits of ${queue.name} are set`);
+              await setLimits(queue, limitsFrom(values));
+              say(`The limits of ${queue} are set`);
               onChange();
             }}
           >
@@ -47,6 +46,6 @@ export function LimitsCard({ queue, onChange }: { queue: QueueDetail; onChange: 
   );
 }
 
-function hasAny({ concurrency, rate_max }: QueueDetail["limits"]): boolean {
+function hasAny({ concurrency, rate_max }: SharedLimits): boolean {
   return Boolean(concurrency) || Boolean(rate_max);
 }

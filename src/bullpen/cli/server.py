@@ -21,6 +21,11 @@ _EXAMPLES = """
   Ctrl-C or SIGTERM ends it.
 """
 
+_OPEN = """\
+It is open: everyone on this machine is admin, and nobody else is served. To close it, and to let others in:
+  bullpen keys create NAME --role admin      for programs
+  bullpen users create NAME --role admin     for people"""
+
 _COLLECT_AFTER = 20_000
 """So many objects more than before: several pages of events, a few megabytes."""
 
@@ -49,7 +54,7 @@ async def run(args: argparse.Namespace, show: Show) -> int:
         _calm_collector()
         show.line(f"Bullpen is at {url}")
 
-    await serve(pen, args.records, settings, on_ready=begin)
+    await serve(pen, args.records, settings, on_ready=begin, on_open=lambda: show.line(_OPEN))
     return OK
 
 

@@ -13,7 +13,7 @@ from bullpen.records.credits.credits import Credits
 from bullpen.records.database import Database, database_at
 from bullpen.records.files.files import Files
 from bullpen.records.idempotency import Idempotency
-from bullpen.records.keys import GOOD, Keys
+from bullpen.records.keys import Keys
 from bullpen.records.migrating import migrate
 from bullpen.records.model.feeder import ModelFeeder
 from bullpen.records.model.queries import ReadModel
@@ -22,15 +22,16 @@ from bullpen.records.relay import OutboxRelay
 from bullpen.records.runs.runs import Runs
 from bullpen.records.sealing import Sealer, sealer_from_environment
 from bullpen.records.settings import Alerts, Views
+from bullpen.records.tables.access import api_key, user
 from bullpen.records.tenants import Tenants
-from bullpen.records.users import ENABLED, Users
+from bullpen.records.users import Users
 from bullpen.records.webhooks import Webhooks
 from bullpen.settings import told
 from bullpen.stores.base import Store
 
 RECORDS = "BULLPEN_RECORDS"
 DEFAULT_RECORDS = "sqlite:.bullpen/records.db"
-_SOMEBODY = select(or_(GOOD.exists(), ENABLED.exists()))
+_SOMEBODY = select(or_(select(api_key.c.id).exists(), select(user.c.id).exists()))
 
 
 class Records:
@@ -68,7 +69,7 @@ class Records:
         self.tenants = Tenants(database)
         self.audit = Audit(database)
         self.views = Views(database)
-        self.alerts = Alerts(database)
+        self.alerts = Alerts(database, sealer)
         self.webhooks = Webhooks(database, sealer)
         self.idempotency = Idempotency(database)
         self.jobs = ReadModel(database)
@@ -95,10 +96,9 @@ class Records:
         return cls(database, files, sealer)
 
     async def knows_nobody(self) -> bool:
-        """Whether there is no good key, and nobody who could log in."""
+        """Whether there was never a key nor a user: also one that is revoked or disabled counts."""
         async with self.database.reading(brief=True) as connection:
-            somebody = await connection.execute(_SOMEBODY, {"now_ms": self.database.clock.now_ms()})
-            return not somebody.scalar_one()
+            return not (await connection.execute(_SOMEBODY)).scalar_one()
 
     def feeder(self, store: Store, *, queues: Sequence[str] | None = None, fields: Sequence[str] = ()) -> ModelFeeder:
         """What feeds the read model from this store; `fields` of the data are kept for lists and search."""

@@ -7,10 +7,14 @@ from typing import Any
 import msgspec
 from sqlalchemy import Row, Table, delete, insert, or_, select, update
 
-from bullpen.errors import BadOption, RecordMissing
+from bullpen.errors import BadOption, RecordMissing, SecretUnreadable
 from bullpen.records.database import Database
+from bullpen.records.sealing import SEALED, Sealer
 from bullpen.records.tables.access import alert as alert_table
 from bullpen.records.tables.access import view as view_table
+
+SLACK = "slack"
+"""The channel whose address is a secret."""
 
 
 class View(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,30 +72,32 @@ class Views:
             is_shared=is_shared,
             changed_ms=self._database.clock.now_ms(),
         )
-        mine = view_table.c.owner == owner
-        await _save(self._database, view_table, msgspec.structs.asdict(view), mine, is_new=view_id is None)
+        own = _own(owner, tenant)
+        await _save(self._database, view_table, msgspec.structs.asdict(view), own, is_new=view_id is None)
         return view
 
     async def list(self, owner: str, *, tenant: str | None = None) -> list[View]:
-        """One's own, and what others share with the same tenant, by name."""
-        shared = view_table.c.is_shared & (
-            view_table.c.tenant.is_(None) if tenant is None else view_table.c.tenant == tenant
-        )
-        query = select(view_table).where(or_(view_table.c.owner == owner, shared))
+        """One's own within the tenant, and what others share there, by name."""
+        mine_or_shared = or_(view_table.c.owner == owner, view_table.c.is_shared)
+        query = select(view_table).where(mine_or_shared & _of_tenant(view_table, tenant))
         async with self._database.reading(brief=True) as connection:
             rows = await connection.execute(query.order_by(view_table.c.name, view_table.c.id))
             return [View(**row._mapping) for row in rows]  # noqa: SLF001 - its public name
 
-    async def remove(self, owner: str, view_id: str) -> None:
+    async def remove(self, owner: str, view_id: str, *, tenant: str | None = None) -> None:
         """One's own; RecordMissing."""
-        await _remove(self._database, view_table, view_id, view_table.c.owner == owner)
+        await _remove(self._database, view_table, view_id, _own(owner, tenant))
 
 
 class Alerts:
-    """Settings of alerts; None as the tenant is for operators only."""
+    """Settings of alerts; None as the tenant is for operators only.
 
-    def __init__(self, database: Database) -> None:
+    Who knows the address of a Slack channel may write there: it is kept as secrets of webhooks are.
+    """
+
+    def __init__(self, database: Database, sealer: Sealer | None = None) -> None:
         self._database = database
+        self._sealer = sealer or Sealer()
 
     async def save(
         self,
@@ -113,33 +119,65 @@ class Alerts:
             is_enabled=is_enabled,
             changed_ms=self._database.clock.now_ms(),
         )
-        own = _of_tenant(tenant)
-        await _save(self._database, alert_table, msgspec.structs.asdict(alert), own, is_new=alert_id is None)
+        own = _of_tenant(alert_table, tenant)
+        values = msgspec.structs.asdict(alert) | {"channel": self._sealed(alert.channel)}
+        await _save(self._database, alert_table, values, own, is_new=alert_id is None)
         return alert
 
     async def list(self, *, tenant: str | None = None) -> list[AlertSetting]:
-        """All settings, or those of a tenant, by name."""
+        """All settings, or those of a tenant, by name; a channel that is encrypted with another key stays as it is."""
         query = select(alert_table).order_by(alert_table.c.name, alert_table.c.id)
         if tenant is not None:
             query = query.where(alert_table.c.tenant == tenant)
         async with self._database.reading(brief=True) as connection:
-            return [_alert(row) for row in await connection.execute(query)]
+            found = [_alert(row) for row in await connection.execute(query)]
+        return [self._readable(alert) for alert in found]
 
     async def get(self, alert_id: str) -> AlertSetting:
-        """RecordMissing if there is none."""
+        """RecordMissing if there is none; SecretUnreadable without the key that its channel needs."""
         async with self._database.reading(brief=True) as connection:
             row = (await connection.execute(select(alert_table).where(alert_table.c.id == alert_id))).one_or_none()
         if row is None:
             raise RecordMissing(f"no alert {alert_id!r}")
-        return _alert(row)
+        kept = _alert(row)
+        sealed = self._sealed(kept.channel)
+        if sealed != kept.channel:
+            # One from the time before there was a key, unless it was changed meanwhile.
+            is_it = (alert_table.c.id == alert_id) & (alert_table.c.changed_ms == kept.changed_ms)
+            async with self._database.writing(brief=True) as connection:
+                await connection.execute(update(alert_table).where(is_it).values(channel=sealed))
+        return self._unsealed(kept)
+
+    def _sealed(self, channel: Mapping[str, Any]) -> dict[str, Any]:
+        url = channel.get(SLACK)
+        if not isinstance(url, str) or url.startswith(SEALED):
+            return dict(channel)
+        return dict(channel) | {SLACK: self._sealer.seal(url)}
+
+    def _unsealed(self, alert: AlertSetting) -> AlertSetting:
+        url = alert.channel.get(SLACK)
+        if not isinstance(url, str):
+            return alert
+        return msgspec.structs.replace(alert, channel=alert.channel | {SLACK: self._sealer.unseal(url)})
+
+    def _readable(self, alert: AlertSetting) -> AlertSetting:
+        try:
+            return self._unsealed(alert)
+        except SecretUnreadable:
+            return alert
 
     async def remove(self, alert_id: str, *, tenant: str | None = None) -> None:
         """RecordMissing if the tenant has none of this id."""
-        await _remove(self._database, alert_table, alert_id, _of_tenant(tenant))
+        await _remove(self._database, alert_table, alert_id, _of_tenant(alert_table, tenant))
 
 
-def _of_tenant(tenant: str | None) -> Any:
-    return alert_table.c.tenant.is_(None) if tenant is None else alert_table.c.tenant == tenant
+def _of_tenant(table: Table, tenant: str | None) -> Any:
+    return table.c.tenant.is_(None) if tenant is None else table.c.tenant == tenant
+
+
+def _own(owner: str, tenant: str | None) -> Any:
+    """An owner's within a tenant: two tenants may know somebody of the same name."""
+    return (view_table.c.owner == owner) & _of_tenant(view_table, tenant)
 
 
 def _checked(name: str) -> str:

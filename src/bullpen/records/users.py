@@ -19,8 +19,6 @@ from bullpen.records.tables.access import user as user_table
 SESSION_MS = 12 * 3_600_000
 _NOBODY: list[str] = []
 """The hash of no one's password, made once: an unknown name must take as long as a wrong password."""
-ENABLED = select(user_table.c.id).where(user_table.c.disabled_ms.is_(None))
-"""Those who could log in."""
 
 
 class User(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,9 +46,12 @@ class Users:
         self._database = database
 
     async def create(self, name: str, password: str, *, role: Role | str, tenant: str | None = None) -> User:
-        """RecordTaken if there is one of this name."""
+        """RecordTaken if there is one of this name. A name with a slash is of a tenant, which stands before it."""
         if not name or len(name) > 200:
             raise BadOption("name: a text of 1 to 200 characters")
+        before, slash, _ = name.rpartition("/")
+        if slash and before != tenant:
+            raise BadOption("name: what stands before a slash is the user's tenant")
         if role not in tuple(Role):
             raise BadOption(f"role: one of {', '.join(Role)}, not {role!r}")
         user = User(

@@ -19,6 +19,7 @@ SLASH = "\ue000"
 _ESCAPED_SLASH = re.compile("%2f", re.IGNORECASE)
 REQUEST_ID = "X-Request-Id"
 _MAX_ID = 100
+_HTTPS_ONLY = "max-age=31536000"
 _HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
@@ -26,6 +27,12 @@ _HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Content-Security-Policy": "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'",
 }
+
+
+def is_https(connection: HTTPConnection) -> bool:
+    """Whether the caller came by HTTPS, to us or to a proxy before us. Who lies about it harms itself only."""
+    said = connection.headers.get("x-forwarded-proto", "").partition(",")[0].strip().lower()
+    return connection.scope["scheme"] in ("https", "wss") or said == "https"
 
 
 class Envelope:
@@ -53,6 +60,8 @@ class Envelope:
                 headers[REQUEST_ID] = request_id
                 for name, value in _HEADERS.items():
                     headers.setdefault(name, value)
+                if is_https(connection):
+                    headers.setdefault("Strict-Transport-Security", _HTTPS_ONLY)
                 if scope["path"].startswith("/v1/"):
                     headers.setdefault("Cache-Control", "no-store")
             await send(message)

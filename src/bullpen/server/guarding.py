@@ -116,22 +116,22 @@ async def _write(
     passing = None if reads_body else _Passing(request)
     asked = await _digest(request, reads_body)
     known = await site.records.idempotency.begin(
-        caller.name, key, asked, whole=None if passing is None else passing.read
+        caller.scope, key, asked, whole=None if passing is None else passing.read
     )  # fmt: skip
     if known is not None:
         return Response(known.body, known.status, {REPLAYED: "true"}, known.content_type or None)
     try:
         answer = await _noted(site, caller, action, request if passing is None else passing.request, handle)
     except BaseException:
-        await site.records.idempotency.give_up(caller.name, key)
+        await site.records.idempotency.give_up(caller.scope, key)
         raise
     if answer.status_code < 400:
         body = getattr(request.state, "replay", bytes(answer.body))
         kept = Answer(answer.status_code, body, answer.media_type or "application/json")
         whole = None if passing is None else passing.digest()
-        await site.records.idempotency.finish(caller.name, key, kept, request=whole)
+        await site.records.idempotency.finish(caller.scope, key, kept, request=whole)
     else:
-        await site.records.idempotency.give_up(caller.name, key)
+        await site.records.idempotency.give_up(caller.scope, key)
     return answer
 
 

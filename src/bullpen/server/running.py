@@ -26,11 +26,22 @@ async def serve(
     settings: ServerSettings,
     *,
     on_ready: Callable[[str], None] = lambda _: None,
+    on_open: Callable[[], None] = lambda: None,
     signals: bool = True,
 ) -> None:
-    """Serve until a signal, or until cancelled. BadOption where that cannot be."""
+    """Serve until a signal, or until cancelled. BadOption where that cannot be.
+
+    `on_open` is called after `on_ready` where nobody needs to say who they are.
+    """
     async with opened_site(store, records, settings) as site:
-        server = _Server(site, settings, on_ready)
+        is_open = await site.access.is_open()
+
+        def tell(url: str) -> None:
+            on_ready(url)
+            if is_open:
+                on_open()
+
+        server = _Server(site, settings, tell)
         loop = asyncio.get_running_loop()
         with listening(loop, server.end) if signals else contextlib.nullcontext():
             await _run(server)

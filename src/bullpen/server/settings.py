@@ -6,6 +6,7 @@ from typing import Self
 
 from bullpen.errors import BadOption
 from bullpen.settings import told
+from bullpen.telemetry.checks import HealthOptions
 
 HOST = "BULLPEN_SERVER_HOST"
 PORT = "BULLPEN_SERVER_PORT"
@@ -54,6 +55,8 @@ class ServerSettings:
     delivers: bool = True
     """Whether it works on the deliveries of webhooks and alerts itself; if not, other workers must."""
     jwt: JwtSettings | None = None
+    health: HealthOptions | None = None
+    """From where on its health tells that something is not well; None: as is usual."""
 
     def __post_init__(self) -> None:
         for option in ("body_limit", "bulk_limit", "attempts", "listener_events"):
@@ -79,6 +82,7 @@ class ServerSettings:
             fields=tuple(name for name in (told(FIELDS) or "").split(",") if name),
             delivers=_switch(DELIVERS),
             jwt=_jwt_from_environment(),
+            health=HealthOptions.from_environment(),
         )
 
 

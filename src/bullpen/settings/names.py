@@ -1,7 +1,7 @@
 """Every setting that a deployment may be told; `docs/reference/settings.md` says what each means."""
 
-FOR_EACH_QUEUE = "BULLPEN_CONCURRENCY_"
-"""What the settings of queues begin with; the name of the queue follows."""
+FAMILIES = ("BULLPEN_CONCURRENCY_", "BULLPEN_HEALTH_")
+"""What the settings of queues and of health begin with; the name of a queue or of an option follows."""
 
 NAMES = frozenset(
     {

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from bullpen.errors import BadOption
-from bullpen.settings.names import FOR_EACH_QUEUE, NAMES, OF_OTHERS
+from bullpen.settings.names import FAMILIES, NAMES, OF_OTHERS
 
 FILE = "BULLPEN_SETTINGS"
 USUAL_FILE = "bullpen.toml"
@@ -87,7 +87,7 @@ def _flat(path: str, above: str, table: Mapping[str, Any]) -> Iterator[tuple[str
             yield from _flat(path, f"{words}_", value)
             continue
         name = _PREFIX + re.sub(r"[^A-Za-z0-9]", "_", words).upper()
-        if name not in NAMES and not name.startswith(FOR_EACH_QUEUE):
+        if name not in NAMES and not name.startswith(FAMILIES):
             raise BadOption(f"{path}: {words.replace('_', '.', 1) if above else words}: there is no such setting")
         yield name, _as_text(path, key, value)
 

@@ -3,15 +3,17 @@
 import asyncio
 import contextlib
 import dataclasses
+import re
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 
 from bullpen.clock import SYSTEM_CLOCK, Clock
 from bullpen.errors import BadOption, BullpenError, QueueMissing
 from bullpen.job.options import Duration, to_ms
+from bullpen.settings import told
 from bullpen.stores.base import Counts, Store, WorkerInfo, WorkerState
 
 
@@ -24,6 +26,9 @@ class Status(StrEnum):
 
 
 _ORDER = list(Status)
+ENVIRONMENT = "BULLPEN_HEALTH_"
+_WHOLE = frozenset({"dead_letters_degraded", "dead_letters_unhealthy", "min_workers"})
+_SECONDS = re.compile(r"[0-9]+\.[0-9]+")
 LOOK_S = 3.0
 """Whoever asks is answered within this time, also by a store that hangs."""
 
@@ -49,14 +54,32 @@ class HealthOptions:
     live_within: Duration = 60
     """A worker whose event loop is held up for longer is not alive: let it be replaced."""
 
+    @classmethod
+    def from_environment(cls) -> Self:
+        """What `BULLPEN_HEALTH_` and an option's name in capitals say, else the defaults; BadOption."""
+        given: dict[str, Any] = {}
+        for field in dataclasses.fields(cls):
+            variable = f"{ENVIRONMENT}{field.name.upper()}"
+            if text := (told(variable) or "").strip():
+                given[field.name] = _number(variable, text, whole=field.name in _WHOLE)
+        return cls(**given)
+
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
-            if field.name in ("dead_letters_degraded", "dead_letters_unhealthy", "min_workers"):
+            if field.name in _WHOLE:
                 if isinstance(value, bool) or not isinstance(value, int) or value < 0:
                     raise BadOption(f"{field.name}: a whole number of 0 or more, not {value!r}")
             else:
                 to_ms(field.name, value)
+
+
+def _number(variable: str, text: str, *, whole: bool) -> float:
+    if text.isascii() and text.isdecimal():
+        return int(text)
+    if not whole and _SECONDS.fullmatch(text):
+        return float(text)
+    raise BadOption(f"{variable}: {'a whole number of 0 or more' if whole else 'seconds'}, not {text!r}")
 
 
 class Check(msgspec.Struct, frozen=True):

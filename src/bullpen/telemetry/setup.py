@@ -10,6 +10,7 @@ from bullpen.errors import BadOption
 from bullpen.observing import Observers
 from bullpen.settings import told
 from bullpen.stores.base import Store
+from bullpen.telemetry.checks import HealthOptions
 from bullpen.telemetry.fleet import FleetHealth, socket_of
 from bullpen.telemetry.health import HealthServer
 from bullpen.telemetry.http import Place
@@ -39,7 +40,8 @@ def equip(observers: Observers) -> None:
         return
     if folder:
         place = Place(socket=socket_of(folder, own_name()))
-    observers.append(HealthServer(metrics_of(observers), place, with_store=not folder))
+    options = HealthOptions.from_environment()
+    observers.append(HealthServer(metrics_of(observers), place, options, with_store=not folder))
 
 
 def metrics_of(observers: Observers) -> Metrics:
@@ -81,7 +83,8 @@ async def serving_fleet(observers: Observers, store: Store, names: Callable[[], 
     if place is None:
         yield
         return
-    async with FleetHealth(place, os.environ[SOCKETS], names, store, metrics_of(observers)).serving():
+    options = HealthOptions.from_environment()
+    async with FleetHealth(place, os.environ[SOCKETS], names, store, metrics_of(observers), options).serving():
         yield
 
 

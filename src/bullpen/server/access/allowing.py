@@ -7,7 +7,7 @@ from starlette.requests import HTTPConnection
 
 from bullpen.errors import QueueMissing
 from bullpen.server.access.caller import Caller
-from bullpen.server.access.roles import PERMISSIONS
+from bullpen.server.access.roles import OF_QUEUES, PERMISSIONS
 from bullpen.server.problems import forbidden
 
 
@@ -27,6 +27,8 @@ class Allowed:
         # A WebSocket has no route of ours around it that would have asked already.
         known: Caller | None = getattr(connection.state, "caller", None)
         caller = known or await connection.app.state.site.access.identify(connection)
+        if caller.queues is not None and self.permission not in OF_QUEUES:
+            raise forbidden("this concerns all queues, and the caller sees some of them only")
         if self.permission not in caller.permissions:
             raise forbidden(f"the role {caller.role} has not the permission {self.permission}")
         if self.whole and caller.tenant is not None:
@@ -35,20 +37,6 @@ class Allowed:
         if queue is not None and not caller.sees_queue(queue):
             raise QueueMissing(f"no queue {queue!r}")
         return caller
-
-
-class AllowedRuns(Allowed):
-    """The same of runs, which go through queues of the server's choice: nothing for who sees some queues only."""
-
-    async def __call__(self, connection: HTTPConnection) -> Caller:
-        caller = await super().__call__(connection)
-        if caller.queues is not None:
-            raise forbidden("this concerns all queues of agents, and the caller sees some queues only")
-        return caller
-
-
-def allowed_runs(permission: str) -> object:
-    return Depends(AllowedRuns(permission))
 
 
 def allowed(permission: str, *, whole: bool = False) -> object:
@@ -67,4 +55,4 @@ JobSignaller = Annotated[Caller, allowed("jobs:signal")]
 JobWriter = Annotated[Caller, allowed("jobs:write")]
 RemoteWorker = Annotated[Caller, allowed("remote:work")]
 EventReader = Annotated[Caller, allowed("events:read")]
-RunReader = Annotated[Caller, allowed_runs("runs:read")]
+RunReader = Annotated[Caller, allowed("runs:read")]

@@ -1,11 +1,12 @@
 """Someone who calls, as far as it was proven."""
 
+import hashlib
 from enum import StrEnum
 
 import msgspec
 
 from bullpen.records.keys import Role
-from bullpen.server.access.roles import ROLES
+from bullpen.server.access.roles import OF_QUEUES, ROLES
 
 
 class CallerKind(StrEnum):
@@ -31,8 +32,14 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
     """Of a session: to be sent along with each write."""
 
     @property
+    def scope(self) -> str:
+        """Under which their requests are remembered: of one length, and nobody else's."""
+        whose = msgspec.json.encode([self.kind, self.name, self.tenant])
+        return hashlib.sha256(whose).hexdigest()
+
+    @property
     def permissions(self) -> frozenset[str]:
-        return ROLES[self.role]
+        return ROLES[self.role] if self.queues is None else ROLES[self.role] & OF_QUEUES
 
     def sees_queue(self, queue: str) -> bool:
         return self.queues is None or queue in self.queues

@@ -6,6 +6,7 @@ from starlette.requests import HTTPConnection
 
 from bullpen.records.keys import Role
 from bullpen.records.records import Records
+from bullpen.server.access.attempts import Bearers
 from bullpen.server.access.caller import LOCAL, Caller, CallerKind
 from bullpen.server.access.jwt import Tokens
 from bullpen.server.problems import Refused, forbidden
@@ -15,14 +16,16 @@ COOKIE = "bullpen_session"
 CSRF_HEADER = "x-csrf-token"
 OWN_HEADER = "x-bullpen"
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+UNAUTHENTICATED = "unauthenticated"
 _KEY = "bp_"
-_FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via")
+_FORWARDED = frozenset({"forwarded", "x-real-ip", "via", "cf-connecting-ip", "true-client-ip"})
+_FORWARDED_BEGIN = "x-forwarded-"
 
 
 class Access:
     """Tells who calls.
 
-    As long as there is no key, no user and no JWKS, everyone is admin: *open mode*, on loopback
+    As long as there was never a key or a user, and there is no JWKS, everyone is admin: *open mode*, on loopback
     only. It ends for good with the first of them; one that has ended does not come back when all keys
     are revoked, or else the last revocation would let everybody in.
     """
@@ -31,6 +34,7 @@ class Access:
         self._records = records
         self._tokens = None if settings.jwt is None else Tokens(settings.jwt, records.database.clock)
         self._may_be_open = settings.jwt is None
+        self._bearers = Bearers(records.database.clock, settings.attempts)
 
     async def is_open(self) -> bool:
         """Whether nobody needs to say who they are."""
@@ -45,7 +49,7 @@ class Access:
         if scheme:
             if scheme.lower() != "bearer" or not credentials.strip():
                 raise _unauthenticated("use `Authorization: Bearer` with an API key or a token")
-            return await self._of_bearer(credentials.strip())
+            return await self._counted(credentials.strip(), address_of(connection))
         token = connection.cookies.get(COOKIE)
         if token and (caller := await self._of_session(token)):
             _check_csrf(connection, caller)
@@ -53,7 +57,22 @@ class Access:
         if await self.is_open():
             _check_open(connection)
             return LOCAL
-        raise _unauthenticated("send an API key or a token as `Authorization: Bearer …`, or log in")
+        raise _unauthenticated(
+            "send an API key or a token as `Authorization: Bearer …`, or log in;"
+            " if nobody can any more, `bullpen keys create NAME --role admin` on the server's machine makes a key"
+        )
+
+    async def _counted(self, credentials: str, address: str) -> Caller:
+        """Whose bearer it is, unless too many from there were wrong."""
+        self._bearers.check(credentials, address)
+        try:
+            caller = await self._of_bearer(credentials)
+        except Refused as refused:
+            if refused.code == UNAUTHENTICATED:
+                self._bearers.note_wrong(credentials, address)
+            raise
+        self._bearers.note_good(credentials)
+        return caller
 
     async def _of_bearer(self, credentials: str) -> Caller:
         if not credentials.startswith(_KEY):
@@ -80,8 +99,13 @@ class Access:
         )
 
 
+def address_of(connection: HTTPConnection) -> str:
+    """From where they call, as far as is known."""
+    return connection.client.host if connection.client is not None else ""
+
+
 def _unauthenticated(detail: str) -> Refused:
-    return Refused("unauthenticated", detail, headers={"WWW-Authenticate": "Bearer"})
+    return Refused(UNAUTHENTICATED, detail, headers={"WWW-Authenticate": "Bearer"})
 
 
 def _method(connection: HTTPConnection) -> str:
@@ -98,8 +122,8 @@ def _check_csrf(connection: HTTPConnection, caller: Caller) -> None:
 def _check_open(connection: HTTPConnection) -> None:
     """Pages of the web run on this machine too: they must neither read by rebinding a name nor write blindly."""
     # A proxy on this machine would make everybody local.
-    is_forwarded = any(name in connection.headers for name in _FORWARDED)
-    if is_forwarded or not is_loopback(connection.url.hostname or ""):
+    is_forwarded = any(name in _FORWARDED or name.startswith(_FORWARDED_BEGIN) for name in connection.headers)
+    if is_forwarded or not is_loopback(address_of(connection)) or not is_loopback(connection.url.hostname or ""):
         raise forbidden("until access is set up, only localhost is served: create a key or a user first")
     if _method(connection) in SAFE:
         return

@@ -40,6 +40,31 @@ PERMISSIONS: dict[str, str] = {
 }
 """All words, and what each allows."""
 
+OF_QUEUES = frozenset(
+    {
+        "me:read",
+        "queues:read",
+        "queues:write",
+        "limits:write",
+        "jobs:read",
+        "jobs:add",
+        "jobs:retry",
+        "jobs:cancel",
+        "jobs:signal",
+        "jobs:write",
+        "events:read",
+        "schedules:read",
+        "schedules:write",
+        "views:write",
+        "alerts:read",
+        "alerts:write",
+        "webhooks:read",
+        "webhooks:write",
+        "remote:work",
+    }
+)
+"""What makes sense within some queues: who sees no others has none of the rest, whatever the role says."""
+
 _READS = frozenset(word for word in PERMISSIONS if word.endswith(":read"))
 _ADMIN_ONLY = frozenset(
     {

@@ -126,7 +126,8 @@ class GroupsShown(Shown):
 
 
 class QueueDetail(QueueShown):
-    limits: Limits
+    limits: Limits | None
+    """Of all tenants together; null for a caller who has one."""
     tenants: dict[str, dict[str, int]] | None
     """Counts by tenant and state; null for a caller who has a tenant."""
 

@@ -1,5 +1,7 @@
 """Keys, users, tenants, the audit log, views and alerts: bodies and answers."""
 
+import re
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import msgspec
@@ -8,11 +10,12 @@ from pydantic import Field
 from bullpen.builtin.alerting import condition_of
 from bullpen.job.limits import GroupLimits
 from bullpen.records.keys import Role
-from bullpen.records.settings import AlertSetting
+from bullpen.records.settings import SLACK, AlertSetting
 from bullpen.records.tenants import Plan
 from bullpen.server.models.adding import Word
 from bullpen.server.models.base import Body, Shown
 
+_SERVER = re.compile(r"https?://[A-Za-z0-9.-]+(?::\d+)?(?=/|$)")
 RoleWord = Annotated[Role, Field(strict=False)]
 Label = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00]+$")]
 
@@ -158,7 +161,17 @@ class AlertShown(Shown):
 
     @classmethod
     def of(cls, alert: AlertSetting) -> "AlertShown":
-        return cls.model_validate(msgspec.structs.asdict(alert) | {"tells": condition_of(alert) is not None})
+        known = {"channel": shown_channel(alert.channel), "tells": condition_of(alert) is not None}
+        return cls.model_validate(msgspec.structs.asdict(alert) | known)
+
+
+def shown_channel(channel: Mapping[str, Any]) -> dict[str, Any]:
+    """Of Slack's address the server only: who knows the rest may write there."""
+    url = channel.get(SLACK)
+    if not isinstance(url, str):
+        return dict(channel)
+    found = _SERVER.match(url)
+    return dict(channel) | {SLACK: f"{found[0]}/…" if found else "…"}
 
 
 def shown_plan(plan: Plan) -> dict[str, Any]:

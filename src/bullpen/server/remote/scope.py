@@ -6,7 +6,7 @@ from bullpen.errors import BadOption, LeaseLost
 from bullpen.job.names import check_queue_name, is_text
 from bullpen.job.record import JobRecord, JobRef, Lease
 from bullpen.remote.messages import LONGEST_WAIT_S, MAX_AT_ONCE
-from bullpen.server.access.caller import Caller
+from bullpen.server.access.caller import Caller, CallerKind
 from bullpen.server.problems import forbidden
 from bullpen.stores.base import Renewal, Store
 
@@ -44,12 +44,14 @@ def check_count(field: str, count: int) -> None:
 
 def worker_name(caller: Caller, worker: str) -> str:
     """Under which the store knows the worker: no token can speak for another's workers."""
-    return f"{check_text('worker', worker)}@{caller.name}"
+    # A token may say the same name for two tenants; a key has one.
+    of_tenant = f"/{caller.tenant}" if caller.kind is CallerKind.JWT and caller.tenant is not None else ""
+    return f"{check_text('worker', worker)}@{caller.name}{of_tenant}"
 
 
 def own_request(caller: Caller, verb: str, request: str) -> str:
     """Under which the store remembers the answer: no token can ask for another's, nor for another tenant's."""
-    return f"remote {verb} {caller.name} {caller.tenant or ''} {check_text('request', request)}"
+    return f"remote {verb} {caller.scope} {check_text('request', request)}"
 
 
 class Holdings:

@@ -12,11 +12,13 @@ from bullpen.errors import BadOption, QueueMissing
 from bullpen.job.events import EventKind
 from bullpen.job.names import check_queue_name
 from bullpen.server.access.allowing import EventReader, QueueReader
+from bullpen.server.access.caller import Caller
 from bullpen.server.access.watching import Watch
 from bullpen.server.apart import ids_of
 from bullpen.server.models.events import EventsShown
 from bullpen.server.routes.filtering import tenant_of
-from bullpen.server.routes.routing import Cursor, Text, TheSite, family
+from bullpen.server.routes.routing import Cursor, Text, TheSite, family, has_jobs
+from bullpen.server.site import Site
 from bullpen.server.streams.following import Following
 from bullpen.server.streams.live import LiveView
 from bullpen.server.streams.sse import EventStream
@@ -55,6 +57,14 @@ def _kinds(text: str | None) -> frozenset[EventKind] | None:
 TheWanted = Annotated[Wanted, Depends(wanted_events)]
 
 
+async def _following(site: Site, caller: Caller, wanted: Wanted, after: str | None) -> Following:
+    """From a cursor, or from now on; a wrong cursor is told before anything else."""
+    hides_place = wanted.queue is not None and not await has_jobs(site, caller.tenant, wanted.queue)
+    following = Following(site.hub, wanted, after, hides_place=hides_place)
+    await following.places()
+    return following
+
+
 @router.get("/events", response_class=EventStream, responses=_STREAM)
 async def events(
     request: Request,
@@ -65,8 +75,7 @@ async def events(
     last_event_id: Annotated[str | None, Header(max_length=8_000)] = None,
 ) -> EventStream:
     """Events from now on, or from a cursor: server-sent events whose id is the cursor."""
-    following = Following(site.hub, wanted, last_event_id or after)
-    await following.places()  # a wrong cursor is told before the stream begins
+    following = await _following(site, caller, wanted, last_event_id or after)
     return EventStream(_frames(following, site.watches.watch(request, caller)))
 
 
@@ -92,8 +101,7 @@ async def events_by_socket(
     socket: WebSocket, caller: EventReader, site: TheSite, wanted: TheWanted, after: Cursor = None
 ) -> None:
     """The same by WebSocket: one JSON text for each event."""
-    following = Following(site.hub, wanted, after)
-    await following.places()
+    following = await _following(site, caller, wanted, after)
     async with contextlib.aclosing(following.batches(tells_start=True)) as batches:
         await anext(batches)
         await socket.accept()  # not sooner: a reader who is let in misses nothing
@@ -132,7 +140,7 @@ async def poll(
     wait_s: Annotated[float, Query(ge=0, le=30)] = 0,
 ) -> EventsShown:
     """The events after a cursor, waiting for the first; the answer's cursor asks for the next."""
-    following = Following(site.hub, wanted, after)
+    following = await _following(site, caller, wanted, after)
     async with contextlib.aclosing(following.batches(beat_s=wait_s)) as batches:
         batch = await anext(batches, ())
         items = [told.words() for told in batch if told.event is not None]

@@ -11,7 +11,7 @@ from bullpen.errors import BadOption
 from bullpen.records.files.files import check_size
 from bullpen.records.files.quota import Quota
 from bullpen.records.files.words import FileKind, RunFile
-from bullpen.server.access.allowing import RunReader, allowed_runs
+from bullpen.server.access.allowing import RunReader, allowed
 from bullpen.server.access.caller import Caller
 from bullpen.server.guarding import note
 from bullpen.server.models.base import Page
@@ -37,7 +37,7 @@ _TAKES = {
 }
 _SAYS_NOTHING = frozenset({"", "application/octet-stream", "application/x-www-form-urlencoded"})
 """What clients send who were not told what a file is: its name says more."""
-FileAdder = Annotated[Caller, allowed_runs("tasks:add")]
+FileAdder = Annotated[Caller, allowed("tasks:add")]
 
 
 @uploads.post("/files", name="file.add", status_code=201, openapi_extra=_TAKES)

@@ -50,7 +50,7 @@ async def ready(site: TheSite) -> Response:
 @router.get("/v1/health", include_in_schema=False)
 async def health(caller: MetricsReader, site: TheSite) -> Response:
     """Store, workers, queues and dead letters, each healthy, degraded or unhealthy."""
-    return _answer(judge(await look(site), HealthOptions()))
+    return _answer(judge(await look(site), site.settings.health or HealthOptions()))
 
 
 @router.get("/metrics", response_class=PlainTextResponse)

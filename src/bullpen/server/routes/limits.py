@@ -9,7 +9,7 @@ from bullpen.server.access.allowing import allowed
 from bullpen.server.access.caller import Caller
 from bullpen.server.models.queues import GroupBody, GroupLimitsShown, GroupShown, GroupsShown, Limits, LimitsBody
 from bullpen.server.problems import forbidden
-from bullpen.server.routes.routing import Cursor, Name, QueueName, TheSite, family
+from bullpen.server.routes.routing import Cursor, Name, QueueName, TheSite, family, has_jobs
 
 router = family("limits")
 
@@ -62,6 +62,8 @@ async def groups(
 
 
 async def _own_group(site: TheSite, tenant: str, queue: str) -> list[GroupShown]:
+    if not await has_jobs(site, tenant, queue):
+        return []
     try:
         return [GroupShown.model_validate(await site.queue(queue).groups.get(tenant))]
     except QueueMissing:
@@ -73,6 +75,8 @@ async def group(caller: LimitReader, site: TheSite, queue: QueueName, group: Nam
     """One group as it stands; one that nobody spoke of is empty."""
     if caller.tenant not in (None, group):
         raise forbidden("group: the caller sees its own only")
+    if not await has_jobs(site, caller.tenant, queue):
+        raise QueueMissing(f"no queue {queue!r}")
     return GroupShown.model_validate(await site.queue(queue).groups.get(group))
 
 

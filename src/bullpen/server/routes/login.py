@@ -3,14 +3,15 @@
 from fastapi import APIRouter, Response
 from starlette.requests import Request
 
+from bullpen.errors import BullpenError
 from bullpen.records.users import SESSION_MS
 from bullpen.server.access.allowing import MeReader
-from bullpen.server.access.identifying import COOKIE
+from bullpen.server.access.identifying import COOKIE, UNAUTHENTICATED, address_of
+from bullpen.server.envelope import is_https
 from bullpen.server.guarding import PublicRoute
 from bullpen.server.models.access import Login, LoginShown
 from bullpen.server.problems import Refused
 from bullpen.server.routes.routing import TheSite, family
-from bullpen.server.settings import is_loopback
 
 public = APIRouter(prefix="/v1", route_class=PublicRoute, tags=["me"])
 router = family("me")
@@ -19,15 +20,17 @@ router = family("me")
 @public.post("/login", name="user.login")
 async def login(request: Request, response: Response, site: TheSite, body: Login) -> LoginShown:
     """Begin a session, by a cookie that no script can read."""
-    address = request.client.host if request.client is not None else ""
-    site.attempts.check(body.name, address)
-    found = await site.records.users.log_in(body.name, body.password)
+    attempt = site.attempts.begin(body.name, address_of(request))
+    try:
+        found = await site.records.users.log_in(body.name, body.password)
+    except BullpenError:
+        site.attempts.take_back(attempt)
+        raise
     actor = f"user:{body.name}"
     if found is None:
-        site.attempts.note_failure(body.name, address)
-        await site.records.audit.note(actor, "user.login", body.name, outcome="unauthenticated")
-        raise Refused("unauthenticated", "wrong name or password")
-    site.attempts.forget(body.name, address)
+        await site.records.audit.note(actor, "user.login", body.name, outcome=UNAUTHENTICATED)
+        raise Refused(UNAUTHENTICATED, "wrong name or password")
+    site.attempts.take_back(attempt)
     session, token = found
     user = session.user
     await site.records.audit.note(actor, "user.login", user.name, tenant=user.tenant)
@@ -37,8 +40,7 @@ async def login(request: Request, response: Response, site: TheSite, body: Login
         max_age=SESSION_MS // 1000,
         httponly=True,
         samesite="strict",
-        # On this machine alone there is no one to listen, and no certificate.
-        secure=not is_loopback(request.url.hostname or ""),
+        secure=is_https(request),
     )
     return LoginShown(
         name=user.name, role=user.role, tenant=user.tenant, csrf=session.csrf, expires_ms=session.expires_ms

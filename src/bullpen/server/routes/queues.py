@@ -5,7 +5,7 @@ from bullpen.server.access.allowing import QueueReader
 from bullpen.server.access.caller import Caller
 from bullpen.server.models.base import Page
 from bullpen.server.models.queues import Limits, MinuteShown, Percentiles, QueueDetail, Queues, QueueShown
-from bullpen.server.routes.routing import Millis, QueueName, TheSite, family
+from bullpen.server.routes.routing import Millis, QueueName, TheSite, family, has_jobs
 from bullpen.server.site import Site
 from bullpen.server.standing import QueueStand, percentiles_of
 
@@ -30,16 +30,16 @@ async def queues(caller: QueueReader, site: TheSite) -> Queues:
 
 @router.get("/queues/{queue}")
 async def queue(caller: QueueReader, site: TheSite, queue: QueueName) -> QueueDetail:
-    """One queue, with its limits and the counts of each tenant."""
-    if caller.tenant is not None and not (await site.records.jobs.counts(queue=queue, tenant=caller.tenant)):
+    """One queue; for who sees all tenants with its limits and the counts of each."""
+    if not await has_jobs(site, caller.tenant, queue):
         raise QueueMissing(f"no queue {queue!r}")
     standing = await site.store.limits(queue)
-    stand = await site.standing.queue(queue, tenant=caller.tenant)
-    tenants = None
-    if caller.tenant is None:
-        counted = await site.records.jobs.counts_by_tenant(queue)
-        tenants = {name: {str(state): n for state, n in states.items()} for name, states in counted.items()}
-    return QueueDetail(**QueueShown.model_validate(stand).model_dump(), limits=Limits.of(standing), tenants=tenants)
+    shown = QueueShown.model_validate(await site.standing.queue(queue, tenant=caller.tenant)).model_dump()
+    if caller.tenant is not None:
+        return QueueDetail(**shown, limits=None, tenants=None)
+    counted = await site.records.jobs.counts_by_tenant(queue)
+    tenants = {name: {str(state): n for state, n in states.items()} for name, states in counted.items()}
+    return QueueDetail(**shown, limits=Limits.of(standing), tenants=tenants)
 
 
 @router.get("/queues/{queue}/minutes")

@@ -1,19 +1,24 @@
 """The audit log, saved views and alerts."""
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 from fastapi import Query, Response
 from starlette.requests import Request
 
-from bullpen.errors import RecordMissing
+from bullpen.errors import BadOption, RecordMissing
 from bullpen.records.audit import AuditFilter
+from bullpen.records.sealing import SEALED
+from bullpen.records.settings import SLACK, AlertSetting
 from bullpen.server.access.allowing import allowed
 from bullpen.server.access.caller import Caller
 from bullpen.server.guarding import note
 from bullpen.server.models.base import Page
-from bullpen.server.models.records import AlertBody, AlertShown, AuditShown, ViewBody, ViewShown
+from bullpen.server.models.records import AlertBody, AlertShown, AuditShown, ViewBody, ViewShown, shown_channel
+from bullpen.server.problems import forbidden
 from bullpen.server.routes.filtering import tenant_of
 from bullpen.server.routes.routing import Cursor, Millis, Name, Text, TheSite, family
+from bullpen.server.site import Site
 
 router = family("records")
 
@@ -52,7 +57,9 @@ async def audit(
 async def views(caller: ViewOwner, site: TheSite) -> Page[ViewShown]:
     """One's own views, and those that others share, by name."""
     found = await site.records.views.list(caller.name, tenant=caller.tenant)
-    return Page(items=[ViewShown.model_validate(view) for view in found])
+    # What others look at may name queues that the caller does not see.
+    seen = [view for view in found if caller.queues is None or view.owner == caller.name]
+    return Page(items=[ViewShown.model_validate(view) for view in seen])
 
 
 @router.get("/views/{name}")
@@ -85,7 +92,7 @@ async def remove_view(caller: ViewOwner, site: TheSite, name: Name) -> Response:
     view_id = await _own_view(site, caller, name)
     if view_id is None:
         raise RecordMissing(f"no view {name!r}")
-    await site.records.views.remove(caller.name, view_id)
+    await site.records.views.remove(caller.name, view_id, tenant=caller.tenant)
     return Response(status_code=204)
 
 
@@ -98,18 +105,22 @@ async def _own_view(site: TheSite, caller: Caller, name: str) -> str | None:
 async def alerts(caller: AlertReader, site: TheSite) -> Page[AlertShown]:
     """All alerts that are set, by name."""
     found = await site.records.alerts.list(tenant=caller.tenant)
-    return Page(items=[AlertShown.of(alert) for alert in found])
+    return Page(items=[AlertShown.of(alert) for alert in found if _counts_own(caller, alert.condition)])
 
 
 @router.put("/alerts", name="alert.save")
 async def save_alert(request: Request, caller: AlertWriter, site: TheSite, body: AlertBody) -> AlertShown:
-    """Set an alert, or with its id change it."""
-    note(request, target=body.name)
+    """Set an alert, or with its id change it; whose it is, stays."""
+    before = await _alert_of(site, caller, body.id) if body.id else None
+    tenant = caller.tenant if before is None else before.tenant
+    note(request, target=body.name, tenant=tenant)
+    if not _counts_own(caller, body.condition):
+        raise forbidden("condition: the caller sees some queues only; say one of these as `queue`")
     alert = await site.records.alerts.save(
         body.name,
         condition=body.condition,
-        channel=body.channel,
-        tenant=caller.tenant,
+        channel=_channel_for(body.channel, before),
+        tenant=tenant,
         is_enabled=body.is_enabled,
         alert_id=body.id or None,
     )
@@ -117,7 +128,33 @@ async def save_alert(request: Request, caller: AlertWriter, site: TheSite, body:
 
 
 @router.delete("/alerts/{alert_id}", name="alert.remove", status_code=204)
-async def remove_alert(caller: AlertWriter, site: TheSite, alert_id: Name) -> Response:
+async def remove_alert(request: Request, caller: AlertWriter, site: TheSite, alert_id: Name) -> Response:
     """Drop an alert."""
-    await site.records.alerts.remove(alert_id, tenant=caller.tenant)
+    before = await _alert_of(site, caller, alert_id)
+    note(request, tenant=before.tenant, name=before.name)
+    await site.records.alerts.remove(alert_id, tenant=before.tenant)
     return Response(status_code=204)
+
+
+async def _alert_of(site: Site, caller: Caller, alert_id: str) -> AlertSetting:
+    """If it is the caller's to see; else the same RecordMissing as for one that never was."""
+    for found in await site.records.alerts.list(tenant=caller.tenant):
+        if found.id == alert_id and _counts_own(caller, found.condition):
+            return found
+    raise RecordMissing(f"no alert {alert_id!r}")
+
+
+def _channel_for(asked: dict[str, Any], before: AlertSetting | None) -> dict[str, Any]:
+    """As it is given; what was shown of Slack's address stands for the address that is kept."""
+    url = asked.get(SLACK)
+    if before is not None and SLACK in before.channel and url == shown_channel(before.channel)[SLACK]:
+        return asked | {SLACK: before.channel[SLACK]}
+    if isinstance(url, str) and (url.endswith("…") or url.startswith(SEALED)):
+        raise BadOption("channel: the whole address of Slack, not what is shown of it")
+    return asked
+
+
+def _counts_own(caller: Caller, condition: Mapping[str, Any]) -> bool:
+    """Who sees some queues only has alerts of one of these; one without a queue counts all."""
+    queue = condition.get("queue")
+    return caller.queues is None or (isinstance(queue, str) and caller.sees_queue(queue))

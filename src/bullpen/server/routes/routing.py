@@ -58,6 +58,11 @@ def uploads_family(*tags: str) -> APIRouter:
     return APIRouter(prefix="/v1", route_class=UploadRoute, tags=list(tags), dependencies=[Depends(_of_agents)])
 
 
+async def has_jobs(site: Site, tenant: str | None, queue: str) -> bool:
+    """Whether the queue is there for a caller with this tenant; another's is as if it were not."""
+    return tenant is None or bool(await site.records.jobs.counts(queue=queue, tenant=tenant))
+
+
 async def job_of(site: Site, caller: Caller, queue: str, job_id: str) -> JobRecord:
     """The job, if it is the caller's to see; else the same JobMissing as for one that never was.
 

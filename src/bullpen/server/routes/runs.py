@@ -11,7 +11,7 @@ from starlette.requests import Request
 
 from bullpen.errors import BadOption
 from bullpen.records.runs.words import ProgressEvent, Run, TaskState
-from bullpen.server.access.allowing import RunReader, allowed_runs
+from bullpen.server.access.allowing import RunReader, allowed
 from bullpen.server.access.caller import Caller
 from bullpen.server.access.watching import Watch
 from bullpen.server.guarding import note
@@ -40,7 +40,7 @@ _RUN = "/runs/{run_id}"
 _STREAM: dict[int | str, dict[str, Any]] = {200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}}
 _BEAT = b": beat\n\n"
 _NUMBERS = 2**31
-RunCanceller = Annotated[Caller, allowed_runs("runs:cancel")]
+RunCanceller = Annotated[Caller, allowed("runs:cancel")]
 After = Annotated[int, Query(ge=0, lt=_NUMBERS)]
 _encode = msgspec.json.Encoder().encode
 

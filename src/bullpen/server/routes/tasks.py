@@ -12,7 +12,7 @@ from bullpen.agents.words import Submitted, TaskResult
 from bullpen.errors import BadOption, WrongState
 from bullpen.records.journal import SqlJournal
 from bullpen.records.runs.words import Task
-from bullpen.server.access.allowing import RunReader, allowed_runs
+from bullpen.server.access.allowing import RunReader, allowed
 from bullpen.server.access.caller import Caller
 from bullpen.server.guarding import note
 from bullpen.server.models.base import Done
@@ -36,8 +36,8 @@ from bullpen.server.taskshown import shown_step, shown_tasks
 router = agents_family("tasks")
 
 _TASK = "/tasks/{task_id}"
-TaskAdder = Annotated[Caller, allowed_runs("tasks:add")]
-TaskAnswerer = Annotated[Caller, allowed_runs("tasks:answer")]
+TaskAdder = Annotated[Caller, allowed("tasks:add")]
+TaskAnswerer = Annotated[Caller, allowed("tasks:answer")]
 
 
 @router.post("/tasks", name="task.submit", status_code=202)

@@ -10,18 +10,25 @@ BEAT_S = 15.0
 
 
 class Following:
-    """What one reader hears, in batches."""
+    """What one reader hears, in batches.
 
-    def __init__(self, hub: Hub, wanted: Wanted, after: str | None) -> None:
+    With `hides_place` the reader has nothing in the queue yet. Until it has, its cursor stays where it was, or else it
+    would tell that others have; who goes on from there misses nothing.
+    """
+
+    def __init__(self, hub: Hub, wanted: Wanted, after: str | None, *, hides_place: bool = False) -> None:
         self._hub = hub
         self._wanted = wanted
         self._after = after
+        self._hides_place = hides_place
         self.listener: Listener = hub.listener(wanted)
 
     @property
     def cursor(self) -> str:
         """Where to go on after what was heard."""
         places = self.listener.places
+        if self._hides_place:
+            return self._after or ""
         if self._wanted.queue is not None:
             return places.get(self._wanted.queue, "")
         return write_places(places)
@@ -50,6 +57,7 @@ class Following:
                     yield told
             while not self.listener.has_ended:
                 if await self.listener.wait(beat_s):
+                    self._hides_place = False
                     yield self.listener.take()
                     await self._hub.rest(self.listener)
                 else:
@@ -67,7 +75,9 @@ class Following:
                 # Before anything else happens, or what is logged now would be missed.
                 self._hub.let_in(self.listener, queue, after)
             told = [Told(queue, event, event.cursor) for event in page.events if self._wanted.fits(event)]
-            if page.gap:
+            if told:
+                self._hides_place = False
+            if page.gap and not self._hides_place:
                 told.insert(0, Told(queue, None, page.events[0].cursor if page.events else page.cursor))
             if told:
                 yield told
