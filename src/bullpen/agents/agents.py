@@ -9,6 +9,7 @@ import msgspec
 from bullpen.agents.activation import activate
 from bullpen.agents.chores import Chores
 from bullpen.agents.comparing import Comparison, compare
+from bullpen.agents.family import Ender
 from bullpen.agents.forking import Edit, plant, prepare_fork
 from bullpen.agents.jobs import TaskJobs
 from bullpen.agents.llm.environment import providers_from
@@ -97,6 +98,7 @@ class Agents:
             if self._workshop is None:
                 records = self._where if isinstance(self._where, Records) else await Records.open(self._where)
                 redactor = Redactor()
+                ender = Ender(records.database, self.pen.store, redactor, self.pen.telemetry)
                 self._workshop = Workshop(
                     records=records,
                     provider=router_for(self._providers, self.models, records, self.pen.telemetry),
@@ -107,7 +109,8 @@ class Agents:
                     queue_of=self.pen.queue,
                     sent=self._sent_some,
                     done_with=self._done_with,
-                    ended=Steering(self.pen, records, redactor).wake_parent,
+                    ender=ender,
+                    ended=Steering(self.pen, records, ender).wake_parent,
                     redactor=redactor,
                     observers=self.pen.telemetry,
                 )
@@ -271,7 +274,7 @@ class Agents:
 
     async def _steering(self) -> Steering:
         workshop = await self.workshop()
-        return Steering(self.pen, workshop.records, workshop.redactor)
+        return Steering(self.pen, workshop.records, workshop.ender)
 
     async def answer(self, task_id: str, answer: Answer, *, tenant: str | None = None) -> None:
         """Say what became of the call that a task asks about, and let it go on. WrongState if it does not ask."""

@@ -201,7 +201,9 @@ class Recorder:
             self._entries[place] = found
         return None if found is None else found.value
 
-    async def end(self, result: Callable[[int], bytes], also: AlsoEnd | None = None) -> bytes:
+    async def end(
+        self, result: Callable[[int], bytes], also: AlsoEnd | None = None, *, first: Also | None = None
+    ) -> bytes:  # fmt: skip
         """Nothing more is recorded, and nothing stays held. Calls that were under way are presumed made.
 
         `result` is given what the task has cost in all.
@@ -218,7 +220,7 @@ class Recorder:
             if also is not None:
                 await also(connection, ended)
 
-        await self._write(also=end)
+        await self._write(also=end, first=first)
         return ended
 
     @property
@@ -227,10 +229,14 @@ class Recorder:
         return [self._entries[place] for place in sorted(self._entries)]
 
     async def _write(
-        self, entries: Sequence[JournalEntry] = (), told: Sequence[Told] = (), also: Also | None = None
+        self,
+        entries: Sequence[JournalEntry] = (),
+        told: Sequence[Told] = (),
+        also: Also | None = None,
+        first: Also | None = None,
     ) -> None:
         # Who is cancelled while it commits would not know whether it is on record, and would tell of it twice.
-        if await to_its_end(self._transact(entries, told, also)):
+        if await to_its_end(self._transact(entries, told, also, first=first)):
             raise asyncio.CancelledError
 
     async def _transact(
