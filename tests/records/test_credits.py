@@ -144,7 +144,7 @@ async def test_a_bill_above_what_was_held_takes_what_is_there_and_no_more(rich: 
         await ledger.hold("call-1", [ACME], 900)
         if was_presumed:
             await ledger.presume("call-1")
-        assert await ledger.settle("call-1", 1_300) == Settled(charged=900, refunded=0, overrun=400)
+        assert await ledger.settle("call-1", 1_300) == Settled(charged=900, refunded=0, overrun=400, uncovered=300)
     assert await _purse(rich) == (0, 0, 1_000)
     told = {one.kind: one.amount for one in (await rich.credits.statement("acme")).entries}
     assert told[EntryKind.OVERRUN] == 100

@@ -78,6 +78,7 @@ class _Activation:
             budget=budget_of(task, self._terms),
             tells=task.run,
             redact=workshop.redactor.all_in,
+            observers=workshop.observers,
         )
 
     async def run(self) -> dict[str, object]:

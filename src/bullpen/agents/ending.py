@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from bullpen.agents.loop.booking import settle_all
+from bullpen.agents.loop.booking import Cost, settle_all
 from bullpen.agents.loop.recorder import Recorder
 from bullpen.agents.loop.tally import Tally, tally
 from bullpen.agents.loop.words import Stop
@@ -103,7 +103,13 @@ async def end_from_outside(database: Database, task_id: str, ending: Ending, *, 
 
 def end_of(task: Task, result: TaskResult) -> TaskEnd:
     """As it is counted."""
-    return TaskEnd(task.kind, result.status, is_run=task.parent is None, micro_credits=result.credits_charged)
+    return TaskEnd(
+        task.kind,
+        result.status,
+        is_run=task.parent is None,
+        micro_credits=result.credits_charged,
+        refunded=result.credits_refunded,
+    )
 
 
 async def _check_children(connection: AsyncConnection, database: Database, task: Task) -> None:
@@ -131,8 +137,7 @@ async def _move(
     await RunsOn(connection, database).move(task.id, ending.state, Told(kind, {"result": told}), outcome=result)
 
 
-def _result(task: Task, ending: Ending, used: Tally, cost: int, place: int, now_ms: int) -> TaskResult:
-    terms = msgspec.json.decode(task.terms, type=TaskTerms)
+def _result(task: Task, ending: Ending, used: Tally, cost: Cost, place: int, now_ms: int) -> TaskResult:
     tokens = list(used.usage.values())
     return TaskResult(
         run_id=task.run,
@@ -148,8 +153,8 @@ def _result(task: Task, ending: Ending, used: Tally, cost: int, place: int, now_
             total_tokens=sum(one.total_tokens for one in tokens),
             by_model=used.usage,
         ),
-        credits_charged=cost,
-        credits_refunded=max(0, terms.estimate - cost),
+        credits_charged=cost.charged,
+        credits_refunded=cost.refunded,
         started_ms=task.started_ms,
         completed_ms=now_ms,
         duration_ms=0 if task.started_ms is None else now_ms - task.started_ms,
