@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, Self, Unpack, overload
 
 import msgspec
@@ -19,7 +20,7 @@ from bullpen.agents.llm.provider import Provider
 from bullpen.agents.loop.words import Answer
 from bullpen.agents.redacting import Redactor
 from bullpen.agents.steering import Steering
-from bullpen.agents.submitting import new_task_id, prepare, write
+from bullpen.agents.submitting import key_of, new_task_id, once, prepare, write
 from bullpen.agents.surroundings import Sandboxed, Surroundings
 from bullpen.agents.tools.tool import Tool, ToolOptions, tool
 from bullpen.agents.tools.toolbox import Toolbox
@@ -30,6 +31,7 @@ from bullpen.app import Bullpen
 from bullpen.errors import BadOption
 from bullpen.records.records import Records
 from bullpen.records.relay import OutboxRelay
+from bullpen.records.runs.keys import RunKey
 from bullpen.records.runs.words import ProgressEvent, Run, Task
 from bullpen.settings import told
 from bullpen.worker.context import Context
@@ -174,12 +176,30 @@ class Agents:
         await records.credits.deposit(tenant, micro(credits_), key=key or new_task_id(), memo="deposit")
 
     async def submit(
-        self, request: TaskRequest | str, *, tenant: str = "default", created_by: str = "", **more: Any
+        self,
+        request: TaskRequest | str,
+        *,
+        tenant: str = "default",
+        created_by: str = "",
+        idempotency_key: str | None = None,
+        **more: Any,
     ) -> Submitted:
-        """Have it done by whichever worker is free. BadOption names what is wrong; RecordMissing, CreditsShort."""
+        """Have it done by whichever worker is free. BadOption names what is wrong; RecordMissing, CreditsShort.
+
+        The same request by the same asker under the same key is the first run, as it stands now; IdempotencyConflict
+        for another request.
+        """
         if isinstance(request, str):
             request = msgspec.convert({"prompt": request, **more}, TaskRequest)
         records = await self.records()
+        if idempotency_key is None:
+            return await self._submitted(records, request, tenant, created_by)
+        key = key_of(request, idempotency_key, tenant=tenant, created_by=created_by)
+        return await once(records, key, partial(self._submitted, records, request, tenant, created_by, key))
+
+    async def _submitted(
+        self, records: Records, request: TaskRequest, tenant: str, created_by: str, key: RunKey | None = None
+    ) -> Submitted:
         prepared = prepare(
             request,
             tenant,
@@ -191,7 +211,9 @@ class Agents:
         job = self._jobs.job_of(prepared, tenant)
         wait_s = await self._expected_wait_s(records, prepared.route.queue)
         async with records.database.writing(brief=True) as connection:
-            run_id, task_id = await write(connection, records, prepared, tenant=tenant, created_by=created_by, job=job)
+            run_id, task_id = await write(
+                connection, records, prepared, tenant=tenant, created_by=created_by, job=job, key=key
+            )
         self._sent_some()
         return Submitted(run_id=run_id, task_id=task_id, state="queued", estimated_wait_s=wait_s)
 
