@@ -89,6 +89,8 @@ class TaskEnd(msgspec.Struct, frozen=True):
     """Whether its run is over with it: it is not a part that another task made."""
     micro_credits: int
     """What it cost, those that it made included."""
+    refunded: int = 0
+    """Micro-credits that had been set aside for it, and were given back."""
 
 
 class PoolSeen(msgspec.Struct, frozen=True):
@@ -160,6 +162,9 @@ class Observer:
     def task_ended(self, end: TaskEnd) -> None:
         """Told where it was ended: by the worker that did it, or by whoever cancelled or rescued it."""
 
+    def overrun(self, micro_credits: int) -> None:
+        """A call of an agent cost so much more than had been held for it."""
+
     def sandbox_asked(self, waited_s: float, *, is_lent: bool) -> None:
         """Somebody waited for a sandbox, and got one or not in time."""
 
@@ -212,6 +217,9 @@ class Observers(list[Observer]):
 
     def task_ended(self, end: TaskEnd) -> None:
         self._tell(lambda observer: observer.task_ended(end))
+
+    def overrun(self, micro_credits: int) -> None:
+        self._tell(lambda observer: observer.overrun(micro_credits))
 
     def sandbox_asked(self, waited_s: float, *, is_lent: bool) -> None:
         self._tell(lambda observer: observer.sandbox_asked(waited_s, is_lent=is_lent))

@@ -5,12 +5,16 @@ import contextlib
 import random
 
 import pytest
+from sqlalchemy import ColumnElement, Table, update
 
 from bullpen.errors import BadOption, CreditsShort, IdempotencyConflict, RecordMissing
+from bullpen.records.credits.budget import Budget
 from bullpen.records.credits.credits import purse
 from bullpen.records.credits.ledger import Ledger
 from bullpen.records.credits.words import Account, EntryKind, HoldState, Settled
 from bullpen.records.records import Records
+from bullpen.records.tables.credits import account as account_table
+from bullpen.records.tables.credits import hold as hold_table
 
 ACME = purse("acme")
 
@@ -140,7 +144,7 @@ async def test_a_bill_above_what_was_held_takes_what_is_there_and_no_more(rich: 
         await ledger.hold("call-1", [ACME], 900)
         if was_presumed:
             await ledger.presume("call-1")
-        assert await ledger.settle("call-1", 1_300) == Settled(charged=900, refunded=0, overrun=400)
+        assert await ledger.settle("call-1", 1_300) == Settled(charged=900, refunded=0, overrun=400, uncovered=300)
     assert await _purse(rich) == (0, 0, 1_000)
     told = {one.kind: one.amount for one in (await rich.credits.statement("acme")).entries}
     assert told[EntryKind.OVERRUN] == 100
@@ -245,3 +249,32 @@ async def test_any_order_of_moves_on_many_budgets_balances(rich: Records) -> Non
     for account in await rich.credits.accounts("acme"):
         assert min(_sums(account)) >= 0
         assert account.held == 0
+
+
+async def _change(records: Records, table: Table, this: ColumnElement[bool], **values: int) -> None:
+    """What no code of ours does."""
+    async with records.database.writing() as connection:
+        await connection.execute(update(table).where(this).values(**values))
+
+
+async def test_what_is_held_without_a_hold_is_found(rich: Records) -> None:
+    async with rich.credits.ledger() as ledger:
+        await ledger.hold("call-1", [ACME], 400)
+    assert await rich.credits.unbalanced() == []
+    await _change(rich, account_table, account_table.c.id == ACME, available=700, held=300)
+    assert await rich.credits.unbalanced() == [ACME]
+
+
+async def test_what_a_task_spent_and_nobody_paid_is_found(rich: Records) -> None:
+    budget = Budget(task="t", tenant="acme", payer=ACME, most=200)
+    async with rich.credits.ledger() as ledger:
+        await budget.open(ledger, 100)
+        await ledger.hold("call-1", [budget.account], 60, run="t")
+        assert (await ledger.settle("call-1", 50)).charged == 50
+    assert await rich.credits.unbalanced() == []
+    async with rich.credits.ledger() as ledger:
+        await budget.close(ledger)
+    assert await rich.credits.unbalanced() == []
+    assert await _purse(rich) == (950, 0, 50)
+    await _change(rich, hold_table, hold_table.c.run == budget.account, charged=40)
+    assert await rich.credits.unbalanced() == [budget.account]

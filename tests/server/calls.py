@@ -98,6 +98,7 @@ CALLS: dict[tuple[str, str], Call] = {
     ("POST", f"{_SCHEDULE}/run"): Call("schedules:write", {}),
     ("DELETE", _SCHEDULE): Call("schedules:write"),
     ("GET", "/v1/workers"): Call("workers:read", whole=True),
+    ("GET", "/v1/providers"): Call("providers:read", whole=True),
     ("GET", "/v1/events"): Call("events:read", streams=True),
     ("WS", "/v1/events/ws"): Call("events:read", streams=True),
     ("GET", "/v1/events/poll"): Call("events:read", query={"wait_s": "0"}),

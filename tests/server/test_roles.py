@@ -68,5 +68,6 @@ def test_roles_grow_as_they_should() -> None:
         assert not {word for word in ROLES[role] if word.split(":")[0] in ("keys", "users", "tenants")}
     assert ROLES[Role.WORKER] == {"me:read", "remote:work"}
     assert "jobs:write" not in ROLES[Role.REVIEWER]
+    assert [role for role in ROLES if "providers:read" in ROLES[role]] == [Role.ADMIN, Role.OPERATOR]
     assert {"jobs:retry", "jobs:signal"} <= ROLES[Role.REVIEWER]
     assert {"jobs:add", "jobs:cancel"} <= ROLES[Role.PRODUCER]

@@ -4,18 +4,21 @@ import asyncio
 from typing import Any
 
 import pytest
-from sqlalchemy import event
+from sqlalchemy import delete, event, update
 
 from bullpen.agents.llm.scripted import CallTurn, Turn
 from bullpen.agents.llm.words import Request, Usage
 from bullpen.agents.tools.policy import Policy
 from bullpen.agents.tools.tool import tool
 from bullpen.agents.words import TaskRequest
+from bullpen.errors import RecordsUnavailable
+from bullpen.records.idempotency import Idempotency
 from bullpen.records.runs.moving import RunsOn
 from bullpen.records.runs.words import ProgressKind, Told
+from bullpen.records.tables.access import idempotency as idempotency_table
 from bullpen.server.models.runs import TaskBody
 from bullpen.server.site import Site
-from tests.server.agents import models_known, over, paid, working_on
+from tests.server.agents import MODELS, models_known, over, paid, working_on
 from tests.server.calling import Client, client_of, key_for, only_on_files
 from tests.support.places import Place
 
@@ -48,6 +51,9 @@ async def test_a_task_is_asked_for_done_and_looked_at(site: Site, client: Client
     assert result == task["result"]
     assert (result["output"], result["credits_charged"]) == ("it said: seen 7", 6_000)
     assert result["tokens_used"]["by_model"]["parrot"]["input_tokens"] == 20
+    booked = (await client.get("/v1/credits/statement", task=sent["task_id"]))["items"]
+    charges = [one["memo"] for one in booked if one["kind"] == "charge"]
+    assert charges == [f"llm:parrot at prices {MODELS.version}"] * 2
     listed = await client.get("/v1/runs", state="completed")
     assert [(one["run_id"], one["prompt"]) for one in listed["items"]] == [(sent["run_id"], "What is it?")]
     assert (await client.get("/v1/runs", state="running"))["items"] == []
@@ -346,3 +352,30 @@ async def test_nobody_compares_with_what_is_another_tenants(site: Site, client: 
         said = await caller.get(f"/v1/runs/{mine}/compare", status=404, **{"with": theirs})
         never = await caller.get(f"/v1/runs/{mine}/compare", status=404, **{"with": "run_0"})
         assert said["detail"].replace(theirs, "") == never["detail"].replace("run_0", "")
+
+
+async def test_a_key_finds_its_run_though_its_answer_was_never_written(
+    site: Site, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after the death of the server between the run and the answer, once the key is free again."""
+    await paid(client)
+    body, headers = {"prompt": "What is it?"}, {"Idempotency-Key": "k1"}
+    with monkeypatch.context() as patched:
+        patched.setattr(Idempotency, "finish", _died)
+        await client.post("/v1/tasks", body, status=503, **headers)
+    await client.post("/v1/tasks", body, status=409, **headers)
+    async with site.records.database.writing() as connection:
+        await connection.execute(update(idempotency_table).values(expires_ms=0))
+    [run] = (await client.get("/v1/runs"))["items"]
+    sent = await client.post("/v1/tasks", body, status=202, **headers)
+    assert (sent["run_id"], sent["status"]) == (run["run_id"], "queued")
+    assert len((await client.get("/v1/runs"))["items"]) == 1
+    async with site.records.database.writing() as connection:
+        await connection.execute(delete(idempotency_table))
+    problem = await client.post("/v1/tasks", {"prompt": "Another?"}, status=409, **headers)
+    assert problem["code"] == "idempotency-conflict"
+    assert (await client.get("/v1/credits"))["held"] == 11 * _CREDIT
+
+
+async def _died(*_: object, **__: object) -> None:
+    raise RecordsUnavailable("gone")

@@ -12,7 +12,7 @@ import pytest
 
 from bullpen.observing import ModelCall, PoolSeen, TaskEnd, ToolUse
 from bullpen.telemetry.agent_metrics import AgentMetrics
-from bullpen.telemetry.gauges import RunGauges, StoreGauges, WorkerGauges
+from bullpen.telemetry.gauges import ProviderGauges, RunGauges, StoreGauges, WorkerGauges
 from bullpen.telemetry.metrics import Metrics
 from bullpen.telemetry.registry import Histogram, Registry
 from tests.docs.pages import REFERENCE, ROOT, rows, section
@@ -68,7 +68,8 @@ def test_promtool_finds_nothing_wrong_with_what_is_told_of_agents() -> None:
     metrics = Metrics()
     metrics.model_called(ModelCall("openai", "gpt", "answered", 1.5, 10, 20))
     metrics.tool_used(ToolUse("look", "completed", 0.2))
-    metrics.task_ended(TaskEnd("agent_run", "completed", is_run=True, micro_credits=1_500_000))
+    metrics.task_ended(TaskEnd("agent_run", "completed", is_run=True, micro_credits=1_500_000, refunded=500_000))
+    metrics.overrun(250_000)
     metrics.sandbox_asked(0.1, is_lent=True)
     metrics.sandbox_asked(30, is_lent=False)
     metrics.pool_changed(PoolSeen(warm=2, in_use=1, most=10))
@@ -76,6 +77,9 @@ def test_promtool_finds_nothing_wrong_with_what_is_told_of_agents() -> None:
     AgentMetrics(registry := Registry())
     assert {f"# TYPE {metric.name} {metric.kind}" for metric in registry.metrics} <= set(text.splitlines())
     assert "bullpen_credits_charged_total 1.5" in text
+    assert "bullpen_credits_refunded_total 0.5" in text
+    assert "bullpen_credits_reserved_total 2" in text
+    assert "bullpen_credits_overrun_total 0.25" in text
     assert _promtool("check", "metrics", given=text) == ""
 
 
@@ -121,11 +125,37 @@ def test_every_metric_has_its_line_in_the_reference() -> None:
     StoreGauges(metrics.registry)
     WorkerGauges(metrics.registry)
     RunGauges(metrics.registry)
+    ProviderGauges(metrics.registry)
     assert documented == {metric.name: (metric.kind, metric.labels) for metric in metrics.metrics}
+
+
+_OF_OTHERS = {
+    "bullmq_jobs_total",
+    "bullmq_jobs_duration_seconds",
+    "bullmq_jobs_active",
+    "bullmq_jobs_waiting",
+    "bullmq_jobs_retries_total",
+    "bullmq_workers_active",
+    "bullmq_worker_info",
+    "bullmq_sandbox_pool_size",
+    "bullmq_sandbox_pool_available",
+    "bullmq_sandbox_acquisition_seconds",
+    "bullmq_credits_reserved_total",
+    "bullmq_credits_charged_total",
+    "bullmq_credits_refunded_total",
+    "bullmq_tool_executions_total",
+    "bullmq_tool_duration_seconds",
+    "bullmq_llm_calls_total",
+    "bullmq_llm_tokens_total",
+    "bullmq_llm_latency_seconds",
+}
+"""What one who comes from there looks for."""
 
 
 def test_the_names_of_others_are_mapped_to_ours() -> None:
     text = section(REFERENCE / "metrics.md", "## Names that others use")
+    elsewhere = " ".join(line.split("|")[1] for line in text.splitlines() if line.startswith("| `"))
+    assert set(re.findall(r"`(bullmq_[a-z_]+)", elsewhere)) == _OF_OTHERS
     asked = set(_METRIC.findall(text))
     assert asked
     assert asked <= {metric.name for metric in _all_metrics().metrics}

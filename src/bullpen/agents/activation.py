@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from bullpen.agents.ending import Ending, budget_of, end_activation, end_of
+from bullpen.agents.ending import Ending, budget_of
 from bullpen.agents.forking import read_all, recorded_tools
 from bullpen.agents.kinds import TaskKind, usual_tools
 from bullpen.agents.lacking import Lack, WaitForWorker, lack_of
@@ -78,6 +78,7 @@ class _Activation:
             budget=budget_of(task, self._terms),
             tells=task.run,
             redact=workshop.redactor.all_in,
+            observers=workshop.observers,
         )
 
     async def run(self) -> dict[str, object]:
@@ -200,9 +201,7 @@ class _Activation:
         return _brief(result)
 
     async def _settle(self, ending: Ending) -> TaskResult:
-        redact = self._workshop.redactor.all_in
-        result = await end_activation(self._recorder, self._database, self._task, ending, redact=redact)
-        self._workshop.observers.task_ended(end_of(self._task, result))
+        result = await self._workshop.ender.end_own(self._recorder, self._task, ending)
         await self._workshop.ended(self._task)
         return result
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, Self, Unpack, overload
 
 import msgspec
@@ -9,6 +10,7 @@ import msgspec
 from bullpen.agents.activation import activate
 from bullpen.agents.chores import Chores
 from bullpen.agents.comparing import Comparison, compare
+from bullpen.agents.family import Ender
 from bullpen.agents.forking import Edit, plant, prepare_fork
 from bullpen.agents.jobs import TaskJobs
 from bullpen.agents.llm.environment import providers_from
@@ -18,7 +20,7 @@ from bullpen.agents.llm.provider import Provider
 from bullpen.agents.loop.words import Answer
 from bullpen.agents.redacting import Redactor
 from bullpen.agents.steering import Steering
-from bullpen.agents.submitting import new_task_id, prepare, write
+from bullpen.agents.submitting import key_of, new_task_id, once, prepare, write
 from bullpen.agents.surroundings import Sandboxed, Surroundings
 from bullpen.agents.tools.tool import Tool, ToolOptions, tool
 from bullpen.agents.tools.toolbox import Toolbox
@@ -29,6 +31,7 @@ from bullpen.app import Bullpen
 from bullpen.errors import BadOption
 from bullpen.records.records import Records
 from bullpen.records.relay import OutboxRelay
+from bullpen.records.runs.keys import RunKey
 from bullpen.records.runs.words import ProgressEvent, Run, Task
 from bullpen.settings import told
 from bullpen.worker.context import Context
@@ -97,6 +100,7 @@ class Agents:
             if self._workshop is None:
                 records = self._where if isinstance(self._where, Records) else await Records.open(self._where)
                 redactor = Redactor()
+                ender = Ender(records.database, self.pen.store, redactor, self.pen.telemetry)
                 self._workshop = Workshop(
                     records=records,
                     provider=router_for(self._providers, self.models, records, self.pen.telemetry),
@@ -107,7 +111,8 @@ class Agents:
                     queue_of=self.pen.queue,
                     sent=self._sent_some,
                     done_with=self._done_with,
-                    ended=Steering(self.pen, records, redactor).wake_parent,
+                    ender=ender,
+                    ended=Steering(self.pen, records, ender).wake_parent,
                     redactor=redactor,
                     observers=self.pen.telemetry,
                 )
@@ -171,12 +176,30 @@ class Agents:
         await records.credits.deposit(tenant, micro(credits_), key=key or new_task_id(), memo="deposit")
 
     async def submit(
-        self, request: TaskRequest | str, *, tenant: str = "default", created_by: str = "", **more: Any
+        self,
+        request: TaskRequest | str,
+        *,
+        tenant: str = "default",
+        created_by: str = "",
+        idempotency_key: str | None = None,
+        **more: Any,
     ) -> Submitted:
-        """Have it done by whichever worker is free. BadOption names what is wrong; RecordMissing, CreditsShort."""
+        """Have it done by whichever worker is free. BadOption names what is wrong; RecordMissing, CreditsShort.
+
+        The same request by the same asker under the same key is the first run, as it stands now; IdempotencyConflict
+        for another request.
+        """
         if isinstance(request, str):
             request = msgspec.convert({"prompt": request, **more}, TaskRequest)
         records = await self.records()
+        if idempotency_key is None:
+            return await self._submitted(records, request, tenant, created_by)
+        key = key_of(request, idempotency_key, tenant=tenant, created_by=created_by)
+        return await once(records, key, partial(self._submitted, records, request, tenant, created_by, key))
+
+    async def _submitted(
+        self, records: Records, request: TaskRequest, tenant: str, created_by: str, key: RunKey | None = None
+    ) -> Submitted:
         prepared = prepare(
             request,
             tenant,
@@ -188,7 +211,9 @@ class Agents:
         job = self._jobs.job_of(prepared, tenant)
         wait_s = await self._expected_wait_s(records, prepared.route.queue)
         async with records.database.writing(brief=True) as connection:
-            run_id, task_id = await write(connection, records, prepared, tenant=tenant, created_by=created_by, job=job)
+            run_id, task_id = await write(
+                connection, records, prepared, tenant=tenant, created_by=created_by, job=job, key=key
+            )
         self._sent_some()
         return Submitted(run_id=run_id, task_id=task_id, state="queued", estimated_wait_s=wait_s)
 
@@ -271,7 +296,7 @@ class Agents:
 
     async def _steering(self) -> Steering:
         workshop = await self.workshop()
-        return Steering(self.pen, workshop.records, workshop.redactor)
+        return Steering(self.pen, workshop.records, workshop.ender)
 
     async def answer(self, task_id: str, answer: Answer, *, tenant: str | None = None) -> None:
         """Say what became of the call that a task asks about, and let it go on. WrongState if it does not ask."""

@@ -20,7 +20,7 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from bullpen.agents.loop.recorder import Also
+from bullpen.agents.loop.finishing import Also
 from bullpen.agents.manifest import EMPTY, Entry, Joiner, Manifest, Splitter, decode_manifest
 from bullpen.agents.sandbox.base import Level, Sandbox
 from bullpen.agents.sandbox.limits import SandboxSpec

@@ -1,12 +1,12 @@
 """How a task ends: its result, its state, its credits and the last line of its log become true together."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import msgspec
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from bullpen.agents.loop.booking import settle_all
+from bullpen.agents.loop.booking import Cost, settle_all
 from bullpen.agents.loop.recorder import Recorder
 from bullpen.agents.loop.tally import Tally, tally
 from bullpen.agents.loop.words import Stop
@@ -46,6 +46,14 @@ class Ending(msgspec.Struct, frozen=True):
         return _STATES.get(self.stop, TaskState.COMPLETED)
 
 
+class ChildrenGoOn(Exception):
+    """Tasks that this one made are not over, and spend its credits: they end first. Nothing was changed."""
+
+    def __init__(self, children: Sequence[Task]) -> None:
+        super().__init__(f"{len(children)} tasks that it made go on")
+        self.children = children
+
+
 def budget_of(task: Task, terms: TaskTerms) -> Budget:
     return Budget(task=task.id, tenant=task.tenant, payer=terms.payer, most=terms.most)
 
@@ -53,20 +61,28 @@ def budget_of(task: Task, terms: TaskTerms) -> Budget:
 async def end_activation(
     recorder: Recorder, database: Database, task: Task, ending: Ending, *, redact: Redact
 ) -> TaskResult:
-    """By the worker that has it. LeaseLost if another has it, or it has ended."""
+    """By the worker that has it. LeaseLost if another has it, or it has ended; ChildrenGoOn."""
     used = tally(recorder.entries)
     place = max((entry.place for entry in recorder.entries), default=-1) + 1
     now_ms = database.clock.now_ms()
 
+    async def check(connection: AsyncConnection) -> None:
+        await _check_children(connection, database, task)
+
     async def move(connection: AsyncConnection, result: bytes) -> None:
         await _move(connection, database, task, ending, result, redact)
 
-    ended = await recorder.end(lambda cost: _encode(_result(task, ending, used, cost, place, now_ms)), move)
+    ended = await recorder.end(
+        lambda cost: _encode(_result(task, ending, used, cost, place, now_ms)), move, first=check
+    )  # fmt: skip
     return msgspec.json.decode(ended, type=TaskResult)
 
 
 async def end_from_outside(database: Database, task_id: str, ending: Ending, *, redact: Redact) -> TaskResult:
-    """By somebody else, whoever works on it: that one finds that it is over with its next step. WrongState if it is."""
+    """By somebody else, whoever works on it: that one finds that it is over with its next step.
+
+    WrongState if it is; ChildrenGoOn.
+    """
     async with database.writing(brief=True) as connection:
         journal = JournalOn(connection, database)
         await journal.open(task_id)
@@ -75,6 +91,7 @@ async def end_from_outside(database: Database, task_id: str, ending: Ending, *, 
             raise WrongState(f"task {task_id!r} is over")
         task = await RunsOn(connection, database).task(task_id)
         terms = msgspec.json.decode(task.terms, type=TaskTerms)
+        await _check_children(connection, database, task)
         await journal.stop(task.id)
         entries = await _entries(journal, task.id)
         cost = await settle_all(Ledger(connection, database), task.id, budget_of(task, terms))
@@ -86,7 +103,19 @@ async def end_from_outside(database: Database, task_id: str, ending: Ending, *, 
 
 def end_of(task: Task, result: TaskResult) -> TaskEnd:
     """As it is counted."""
-    return TaskEnd(task.kind, result.status, is_run=task.parent is None, micro_credits=result.credits_charged)
+    return TaskEnd(
+        task.kind,
+        result.status,
+        is_run=task.parent is None,
+        micro_credits=result.credits_charged,
+        refunded=result.credits_refunded,
+    )
+
+
+async def _check_children(connection: AsyncConnection, database: Database, task: Task) -> None:
+    """Before its credits are looked at: what it made and is over has changed them for the last time."""
+    if children := await RunsOn(connection, database).children_going(task):
+        raise ChildrenGoOn(children)
 
 
 async def _entries(journal: JournalOn, task_id: str) -> Iterable[JournalEntry]:
@@ -108,8 +137,7 @@ async def _move(
     await RunsOn(connection, database).move(task.id, ending.state, Told(kind, {"result": told}), outcome=result)
 
 
-def _result(task: Task, ending: Ending, used: Tally, cost: int, place: int, now_ms: int) -> TaskResult:
-    terms = msgspec.json.decode(task.terms, type=TaskTerms)
+def _result(task: Task, ending: Ending, used: Tally, cost: Cost, place: int, now_ms: int) -> TaskResult:
     tokens = list(used.usage.values())
     return TaskResult(
         run_id=task.run,
@@ -125,8 +153,8 @@ def _result(task: Task, ending: Ending, used: Tally, cost: int, place: int, now_
             total_tokens=sum(one.total_tokens for one in tokens),
             by_model=used.usage,
         ),
-        credits_charged=cost,
-        credits_refunded=max(0, terms.estimate - cost),
+        credits_charged=cost.charged,
+        credits_refunded=cost.refunded,
         started_ms=task.started_ms,
         completed_ms=now_ms,
         duration_ms=0 if task.started_ms is None else now_ms - task.started_ms,

@@ -8,11 +8,12 @@ job is over first is one that nobody will end.
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 
-from bullpen.agents.ending import Ending, end_from_outside, end_of
+from bullpen.agents.ending import Ending
+from bullpen.agents.family import Ender
 from bullpen.agents.loop.words import Stop
 from bullpen.agents.redacting import Redactor
 from bullpen.agents.words import TaskProblem, TaskResult, problem_at
-from bullpen.errors import AgentError, BillingError, JobMissing, QueueMissing, WrongState
+from bullpen.errors import AgentError, BillingError, JobMissing, QueueMissing
 from bullpen.job.record import FailureKind, JobRecord, JobRef
 from bullpen.job.state import FINISHED
 from bullpen.observing import Observers
@@ -44,8 +45,8 @@ class Rescuer:
         self._records = records
         self._store = store
         self._unchanged_ms = UNCHANGED_MS if unchanged_ms is None else unchanged_ms
-        self._redactor = redactor or Redactor()
-        self._observers = Observers() if observers is None else observers
+        observers = Observers() if observers is None else observers
+        self._ender = Ender(records.database, store, redactor or Redactor(), observers)
         self._ended = ended
         """Told of each task that was ended: another may wait for it."""
         self._last_seen = ""
@@ -55,7 +56,7 @@ class Rescuer:
         before_ms = self._records.database.clock.now_ms() - self._unchanged_ms
         tasks = await self._records.runs.stale(before_ms=before_ms, after=self._last_seen, limit=_PAGE)
         self._last_seen = tasks[-1].id if len(tasks) == _PAGE else ""
-        return [result for task in await self._under_way(tasks) if (result := await self._look_after(task))]
+        return [result for task in await self._under_way(tasks) for result in await self._look_after(task)]
 
     async def _under_way(self, tasks: Sequence[Task]) -> list[Task]:
         """Less those that have no job yet. Asked before the jobs: what left the outbox was added before that."""
@@ -63,28 +64,25 @@ class Rescuer:
         waiting = await OutboxRows(self._records.database.engine).among([task.id for task in going])
         return [task for task in going if task.id not in waiting]
 
-    async def _look_after(self, task: Task) -> TaskResult | None:
+    async def _look_after(self, task: Task) -> list[TaskResult]:
         try:
             job = await self._store.job(JobRef(task.queue, task.id))
         except (JobMissing, QueueMissing):
             job = None
         if job is not None and job.state not in FINISHED:
-            return None
+            return []
         ending = _ending_of(job)
         try:
-            result = await end_from_outside(
-                self._records.database, task.id, ending, redact=self._redactor.all_in
-            )  # fmt: skip
-        except WrongState:
-            return None  # it has just ended
+            ended = await self._ender.end(task, ending, reason="the task that made it is over")
         except BillingError:
             logger.exception("task %s cannot be ended", task.id)
-            return None  # a person must look at its books; the others are not to wait for that
-        self._observers.task_ended(end_of(task, result))
+            return []  # a person must look at its books; the others are not to wait for that
+        if not ended:
+            return []  # it has just ended
         logger.warning("task %s was ended as %s: %s", task.id, ending.state, ending.problem)
         if self._ended is not None:
             await self._ended(task)
-        return result
+        return ended
 
 
 def _ending_of(job: JobRecord | None) -> Ending:

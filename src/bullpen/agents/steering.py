@@ -4,11 +4,10 @@ import contextlib
 
 import msgspec
 
-from bullpen.agents.ending import Ending, end_from_outside, end_of
-from bullpen.agents.loop.words import Answer, Stop
-from bullpen.agents.redacting import Redactor
+from bullpen.agents.family import CANCELLED, Ender
+from bullpen.agents.loop.words import Answer
 from bullpen.agents.research import CHILDREN
-from bullpen.agents.words import TaskResult, problem_at
+from bullpen.agents.words import TaskResult
 from bullpen.app import Bullpen
 from bullpen.errors import JobMissing, RecordMissing, WrongState
 from bullpen.records.journal import JournalOn
@@ -19,10 +18,10 @@ from bullpen.records.runs.words import Task
 class Steering:
     """Changes the records first, and then tells the job: whoever works on it finds out by either."""
 
-    def __init__(self, pen: Bullpen, records: Records, redactor: Redactor) -> None:
+    def __init__(self, pen: Bullpen, records: Records, ender: Ender) -> None:
         self._pen = pen
         self._records = records
-        self._redactor = redactor
+        self._ender = ender
 
     async def cancel(self, run_id: str, *, tenant: str | None = None, reason: str = "") -> list[TaskResult]:
         """End all its tasks, wherever they are: what they have not spent goes back. WrongState if it is over."""
@@ -30,24 +29,8 @@ class Steering:
         run = await records.runs.get(run_id, tenant=tenant)
         if run.state.is_final:
             raise WrongState(f"run {run_id!r} is {run.state}")
-        # Those that a task made before the task itself, whose credits they spend.
-        going = [task for task in reversed(await records.runs.tasks(run_id)) if not task.state.is_final]
-        ended = [await self._cancel_task(records, task, reason) for task in going]
-        return [result for result in ended if result is not None]
-
-    async def _cancel_task(self, records: Records, task: Task, reason: str) -> TaskResult | None:
-        """None if it has just come to its end by itself."""
-        # The records first: from then on nothing that its worker does counts.
-        ending = Ending(Stop.CANCELLED, problem_at(Stop.CANCELLED))
-        try:
-            result = await end_from_outside(records.database, task.id, ending, redact=self._redactor.all_in)
-        except WrongState:
-            return None
-        self._pen.telemetry.task_ended(end_of(task, result))
-        # Its job may not be there yet, and will find the task over; or it has just ended.
-        with contextlib.suppress(JobMissing, WrongState):
-            await self._pen.queue(task.queue).job(task.id).cancel(reason or "the run was cancelled")
-        return result
+        first = (await records.runs.first_tasks([run_id]))[run_id]
+        return await self._ender.end(first, CANCELLED, reason=reason or "the run was cancelled")
 
     async def answer(self, task_id: str, answer: Answer, *, tenant: str | None = None) -> None:
         """Say what became of the call that a task asks about, and let it go on. WrongState if it does not ask."""

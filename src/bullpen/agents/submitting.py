@@ -1,8 +1,11 @@
 """From a request to a task on its way: checked, priced, and written in one transaction with its job and its credits."""
 
+import hashlib
 import secrets
+from collections.abc import Awaitable, Callable
 
 import msgspec
+from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bullpen.agents.kinds import Route, TaskKind, estimate, kind_of, route, urgency_of, usual_tools
@@ -10,7 +13,7 @@ from bullpen.agents.llm.models import Model, ModelTable
 from bullpen.agents.llm.prices import micro
 from bullpen.agents.llm.words import MAX_TOKENS, Request, check_request, check_tool_names, user
 from bullpen.agents.tools.toolbox import Toolbox
-from bullpen.agents.words import MAX_PROMPT, TaskRequest, TaskTerms
+from bullpen.agents.words import MAX_PROMPT, Submitted, TaskRequest, TaskTerms
 from bullpen.errors import BadOption, RecordMissing
 from bullpen.job.checks import check_whole
 from bullpen.job.spec import NewJob
@@ -21,6 +24,7 @@ from bullpen.records.credits.ledger import Ledger
 from bullpen.records.database import Database
 from bullpen.records.files.on import FilesOn
 from bullpen.records.records import Records
+from bullpen.records.runs.keys import RunKey, find, keep
 from bullpen.records.runs.moving import RunsOn
 from bullpen.records.runs.words import TaskState
 
@@ -155,13 +159,25 @@ def _check_conversation(terms: TaskTerms, prompt: str) -> None:
 
 
 async def write(
-    connection: AsyncConnection, records: Records, prepared: Prepared, *, tenant: str, created_by: str, job: NewJob
+    connection: AsyncConnection,
+    records: Records,
+    prepared: Prepared,
+    *,
+    tenant: str,
+    created_by: str,
+    job: NewJob,
+    key: RunKey | None = None,
 ) -> tuple[str, str]:
-    """Run, task, files, credits and outbox: all or none. RecordMissing without a purse or a file; CreditsShort."""
+    """Run, key, task, files, credits and outbox: all or none. RecordMissing without a purse or a file; CreditsShort.
+
+    IntegrityError if the key is another run's.
+    """
     database = records.database
     run_id, task_id = f"run_{secrets.token_hex(10)}", str(job.id)
     runs = RunsOn(connection, database)
     await runs.create(run_id, tenant, created_by=created_by)
+    if key is not None:  # before the credits: the same request again finds its run, not that it cannot pay for another
+        await keep(connection, key, run_id)
     if prepared.terms.files:
         files = FilesOn(connection, database, records.files.blobs)
         await files.attach(run_id, prepared.terms.files, tenant=tenant)
@@ -200,6 +216,25 @@ async def add_task(
         raise RecordMissing(f"tenant: {tenant!r} has no credits; deposit some first") from missing
     await connection.execute(outbox.statement(job))
     await runs.move(task_id, TaskState.QUEUED)
+
+
+def key_of(request: TaskRequest, key: str, *, tenant: str, created_by: str) -> RunKey:
+    digest = hashlib.sha256(_encode(request)).hexdigest()
+    return RunKey(tenant=tenant, created_by=created_by, key=key, request=digest)
+
+
+async def once(records: Records, key: RunKey, submit: Callable[[], Awaitable[Submitted]]) -> Submitted:
+    """The run that the key stands for, submitted before or now. IdempotencyConflict."""
+    known = await find(records.database, key)
+    if known is None:
+        try:
+            return await submit()
+        except IntegrityError:
+            # Somebody else asks for it at this moment.
+            known = await find(records.database, key)
+            if known is None:
+                raise
+    return Submitted(run_id=known.run, task_id=known.task, state=known.state, estimated_wait_s=None)
 
 
 def new_task_id() -> str:

@@ -130,6 +130,7 @@ class TaskResult(msgspec.Struct, frozen=True, kw_only=True):
     credits_charged: int
     """Micro-credits."""
     credits_refunded: int
+    """What went back to whoever pays, of all that was set aside for it."""
     started_ms: int | None
     completed_ms: int
     duration_ms: int

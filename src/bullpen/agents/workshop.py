@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
 from bullpen.agents.chores import Chore, Chores
+from bullpen.agents.family import Ender
 from bullpen.agents.llm.models import ModelTable
 from bullpen.agents.llm.provider import Provider
 from bullpen.agents.llm.retrying import RetryRules
@@ -41,6 +42,7 @@ class Workshop:
     """Called when tasks were written: their jobs are on their way."""
     done_with: Callable[[str], Awaitable[None]]
     """Called when an activation of a task ends: gives back what tools hold for it."""
+    ender: Ender
     ended: Callable[[Task], Awaitable[None]]
     """Called when a task is over: another may wait for it."""
     observers: Observers = field(default_factory=Observers)

@@ -21,6 +21,7 @@ class ModelError(AgentError):
         status: int | None = None,
         retry_after: float | None = None,
         usage: object = None,
+        is_whole: bool = False,
         may_cost: bool | None = None,
     ) -> None:
         super().__init__(message)
@@ -32,6 +33,8 @@ class ModelError(AgentError):
         """In how many seconds it wants to be asked again, where it says so."""
         self.usage = usage
         """What was used before it failed, as far as is known."""
+        self.is_whole = is_whole
+        """Whether that is all of it: the answer had come to its end."""
         if may_cost is not None:
             self.may_cost = may_cost
 

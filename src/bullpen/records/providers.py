@@ -20,6 +20,12 @@ class Providers:
             found = await connection.scalar(select(table.c.health).where(table.c.name == name))
         return b"" if found is None else bytes(found)
 
+    async def all(self) -> dict[str, bytes]:
+        """Of each that somebody wrote of, by name."""
+        async with self._database.reading(brief=True) as connection:
+            rows = (await connection.execute(select(table.c.name, table.c.health).order_by(table.c.name))).all()
+        return {row.name: bytes(row.health) for row in rows}
+
     async def change(self, name: str, step: Callable[[bytes], bytes]) -> None:
         """Put in place what the step makes of it; nobody else changes it between."""
         now_ms = self._database.clock.now_ms()

@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator
 from starlette.requests import HTTPConnection
 
 from bullpen.agents.agents import Agents
+from bullpen.agents.llm.health import Health
+from bullpen.agents.llm.shared_health import all_health
 from bullpen.agents.redacting import Redactor
 from bullpen.app import Bullpen
 from bullpen.builtin.deliverer import Deliverer
@@ -103,6 +105,10 @@ class Site:
         self.follower.start()
         if self.deliverer is not None:
             self.deliverer.start()
+
+    async def provider_health(self) -> dict[str, Health]:
+        """How providers of models are doing, those of the table and all that workers asked, by name."""
+        return await all_health(self.records.providers, (one.provider for one in self.agents.models.models.values()))
 
     async def stop(self) -> None:
         """Safe to call twice."""

@@ -32,6 +32,15 @@ class AgentMetrics(Observer):
         self.tasks = registry.counter("bullpen_tasks_total", "Tasks of agents that ended.", ("kind", "state"))
         self.runs = registry.counter("bullpen_runs_total", "Runs of agents that ended.", ("state",))
         self.credits = registry.counter("bullpen_credits_charged_total", "Credits that ended runs were charged.")
+        self.credits_reserved = registry.counter(
+            "bullpen_credits_reserved_total", "Credits that were set aside for runs that ended."
+        )
+        self.credits_refunded = registry.counter(
+            "bullpen_credits_refunded_total", "Credits that ended runs gave back, of those set aside."
+        )
+        self.credits_overrun = registry.counter(
+            "bullpen_credits_overrun_total", "Credits that calls cost above what was held for them."
+        )
         self.sandboxes = registry.gauge("bullpen_sandboxes", "Sandboxes of this process.", ("state",))
         self.sandboxes_most = registry.gauge("bullpen_sandboxes_most", "How many its pools may have.")
         self.sandbox_wait = registry.histogram(
@@ -58,6 +67,11 @@ class AgentMetrics(Observer):
         if end.is_run:  # it pays for the tasks that it made: counted with them, they would count twice
             self.runs.inc(end.state)
             self.credits.inc(by=end.micro_credits / _MICRO)
+            self.credits_refunded.inc(by=end.refunded / _MICRO)
+            self.credits_reserved.inc(by=(end.micro_credits + end.refunded) / _MICRO)
+
+    def overrun(self, micro_credits: int) -> None:
+        self.credits_overrun.inc(by=micro_credits / _MICRO)
 
     def sandbox_asked(self, waited_s: float, *, is_lent: bool) -> None:
         if is_lent:

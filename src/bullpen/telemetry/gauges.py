@@ -1,6 +1,6 @@
 """What is looked up when someone asks, rather than counted as it happens."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from bullpen.job.state import State
 from bullpen.stores.base import WorkerInfo, WorkerState
@@ -60,6 +60,19 @@ class WorkerGauges:
             self.busy.set(sum(ref.queue == queue for ref in info.running), queue)
             self.stuck.set(sum(ref.queue == queue for ref in info.stuck), queue)
         self.silent.set(silent_ms / 1000)
+
+
+class ProviderGauges:
+    """Of the records: how providers of models are doing, as whoever asked them last found."""
+
+    def __init__(self, registry: Registry) -> None:
+        self.health = registry.gauge(
+            "bullpen_provider_health", "1 for the state that a provider of models is in.", ("provider", "state")
+        )
+
+    def show(self, provider: str, state: str, states: Iterable[str]) -> None:
+        for one in states:
+            self.health.set(one == state, provider, one)
 
 
 class RunGauges:

@@ -17,7 +17,7 @@ from bullpen.agents.loop.words import Answer, LoopLimits, LoopResult, NeedsAnswe
 from bullpen.agents.tools.policy import Policy
 from bullpen.agents.tools.tool import NOT_MADE, ToolContext, tool
 from bullpen.agents.tools.toolbox import Toolbox
-from bullpen.errors import BadOption, ModelError, ModelTimeout
+from bullpen.errors import BadAnswer, BadOption, ModelError, ModelTimeout
 from bullpen.records.credits.credits import purse
 from bullpen.records.journal import JournalOn
 from bullpen.records.records import Records
@@ -249,3 +249,27 @@ async def test_a_call_whose_worker_died_is_paid_once_if_somebody_knows_what_beca
     assert (await act(3)).text == "done"
     balance = await records.credits.balance(TENANT)
     assert (balance.spent, balance.held) == (2 * PRICE + price, 0)
+
+
+async def test_an_empty_answer_costs_what_its_provider_says_that_it_used(records: Records) -> None:
+    with pytest.raises(BadAnswer, match="empty answer"):
+        await _scripted(records, Turn(text="", usage=_USAGE))
+    balance = await records.credits.balance(TENANT)
+    assert (balance.spent, balance.held) == (PRICE, 0)
+
+
+async def test_a_tool_that_nobody_can_pay_ends_the_run_for_want_of_credits(records: Records) -> None:
+    made = False
+
+    @tool(policy=Policy.IDEMPOTENT, price=2 * _RICH)
+    async def pay() -> str:
+        """Pay."""
+        nonlocal made
+        made = True
+        return "paid"
+
+    asks = Turn(text="I shall pay", calls=(CallTurn("pay", {}, id="c1"),), usage=_USAGE)
+    result = await _scripted(records, asks, Turn(text="done"), tools=Toolbox([pay]))
+    assert (result.stop, result.text, made) == (Stop.CREDITS, "I shall pay", False)
+    balance = await records.credits.balance(TENANT)
+    assert (balance.spent, balance.held) == (PRICE, 0)

@@ -8,8 +8,10 @@ import pytest
 from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from bullpen.agents.loop.booking import settle_all
 from bullpen.agents.loop.recorder import Recorder
 from bullpen.job.entries import EntryState
+from bullpen.observing import Observer, Observers
 from bullpen.records.credits.budget import Budget
 from bullpen.records.credits.credits import purse
 from bullpen.records.credits.ledger import Ledger
@@ -119,6 +121,56 @@ async def test_a_step_that_needs_more_does_not_wait_crosswise_with_a_task_that_e
         await RunsOn(connection, database).tell("run", "other", [thinking])
     await intending
     assert len(await _told(records)) == 2
+
+
+class _Heard(Observer):
+    def __init__(self) -> None:
+        self.overruns: list[int] = []
+
+    def overrun(self, micro_credits: int) -> None:
+        self.overruns.append(micro_credits)
+
+
+@pytest.mark.parametrize("price, uncovered", [(700, 0), (_ALL + 50, 50)])
+async def test_a_bill_above_what_was_held_is_paid_by_who_pays_and_told(
+    records: Records, caplog: pytest.LogCaptureFixture, price: int, uncovered: int
+) -> None:
+    """Beyond the task's limit, as far as there is something, and never below nothing."""
+    database, heard = records.database, _Heard()
+    budget = Budget(task="r1", tenant=TENANT, payer=purse(TENANT), most=50)
+    async with records.credits.ledger() as ledger:
+        await budget.open(ledger, 10)
+    recorder = Recorder(database, "r1", 1, budget=budget, tells="run", observers=Observers([heard]))
+    await recorder.begin()
+    entry = await recorder.intend(0, "llm:parrot", most=30)
+    await recorder.finish(entry, b"{}", price=price)
+    await recorder.end(lambda cost: str(cost).encode())
+    balance = await records.credits.balance(TENANT)
+    assert (balance.available, balance.held, balance.spent) == (_ALL - price + uncovered, 0, price - uncovered)
+    assert heard.overruns == [price - 30]
+    [warning] = [one.getMessage() for one in caplog.records if "more than were held" in one.getMessage()]
+    assert warning.startswith("run run, task r1: llm:parrot cost")
+    assert f"{uncovered} of them are not covered" in warning
+    assert await _told(records) == [ProgressKind.JOB_PROGRESS]
+    assert await records.credits.unbalanced() == []
+
+
+async def test_a_bill_of_a_task_that_another_made_is_paid_by_who_pays_for_that(records: Records) -> None:
+    parent = Budget(task="r0", tenant=TENANT, payer=purse(TENANT), most=50)
+    budget = Budget(task="r1", tenant=TENANT, payer=parent.account, most=20)
+    async with records.credits.ledger() as ledger:
+        await parent.open(ledger, 40)
+        await budget.open(ledger, 20)
+    recorder = Recorder(records.database, "r1", 1, budget=budget)
+    await recorder.begin()
+    entry = await recorder.intend(0, "llm:parrot", most=20)
+    await recorder.finish(entry, b"{}", price=700)
+    await recorder.end(lambda _: b"{}")
+    async with records.credits.ledger() as ledger:
+        assert (await settle_all(ledger, "r0", parent)).charged == 700
+    balance = await records.credits.balance(TENANT)
+    assert (balance.available, balance.held, balance.spent) == (_ALL - 700, 0, 700)
+    assert await records.credits.unbalanced() == []
 
 
 async def _states(records: Records) -> list[EntryState]:

@@ -12,9 +12,9 @@ from bullpen.agents.tools.policy import Policy
 from bullpen.agents.tools.tool import tool
 from bullpen.agents.words import Submitted, TaskResult
 from bullpen.errors import CreditsShort
-from bullpen.records.credits.budget import Budget
+from bullpen.records.credits.budget import Budget, account_of
 from bullpen.records.credits.credits import purse
-from bullpen.records.credits.words import Entry, HoldState
+from bullpen.records.credits.words import Entry, EntryKind, HoldState
 from bullpen.records.records import Records
 from tests.agents.runs.conftest import TENANT, Making, working
 
@@ -148,6 +148,11 @@ async def test_a_run_stops_at_its_own_limit_while_others_have_credits(agents_wit
         [result] = await _results(agents, [sent])
         assert result.error is not None
         assert (result.error.code, result.credits_charged) == ("E003", 2 * _CALL)
+        # It took more than its estimate: all that it was given and did not spend has gone back.
+        booked = (await records.credits.statement(TENANT, account_of(sent.task_id))).entries
+        given = sum(entry.amount for entry in booked if entry.kind is EntryKind.DEPOSIT)
+        assert given > micro(_ESTIMATE)
+        assert result.credits_refunded == given - result.credits_charged
         await _check_sums(records, talker, [result], deposit)
 
 
@@ -161,7 +166,7 @@ async def test_nothing_of_a_task_is_open_after_its_end(records: Records) -> None
         await ledger.presume("t/0/1")
         await ledger.hold("t/1/1", [budget.account], 30, run="t")
     async with records.credits.ledger() as ledger:
-        assert await settle_all(ledger, "t", budget) == 90
+        assert await settle_all(ledger, "t", budget) == (90, 10)
         for run in ("t", budget.account):
             assert await ledger.holds_of(run, HoldState.HELD) == []
             assert await ledger.holds_of(run, HoldState.PRESUMED) == []

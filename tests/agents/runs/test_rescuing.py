@@ -1,19 +1,25 @@
 """A job that ends while nobody works on it takes its task with it: on record, with what it held given back."""
 
 import asyncio
+from collections.abc import Sequence
 
+import msgspec
 import pytest
 
 from bullpen import WorkerOptions
 from bullpen.agents import chores, rescuing, workshop
 from bullpen.agents.agents import Agents
+from bullpen.agents.ending import Ending, budget_of
+from bullpen.agents.loop.recorder import Recorder
+from bullpen.agents.loop.words import Stop
 from bullpen.agents.rescuing import Rescuer
-from bullpen.agents.words import Submitted, TaskRequest
+from bullpen.agents.words import Submitted, TaskRequest, TaskTerms, problem_at
 from bullpen.job.record import Failure, FailureKind
 from bullpen.job.state import State
 from bullpen.job.verdicts import Failed, Settlement
 from bullpen.records.records import Records
-from bullpen.records.runs.words import ProgressKind, TaskState
+from bullpen.records.runs.runs import Runs
+from bullpen.records.runs.words import ProgressKind, Task, TaskState
 from tests.agents.runs.conftest import TENANT, Making, jobs_are_there, says, working
 from tests.worker.waiting import until
 
@@ -175,3 +181,83 @@ async def test_a_worker_gives_a_task_its_own_time_not_the_usual_five_minutes(age
         assert record.spec.timeout_ms > 2 * 3_600_000
         async with working(agents):
             assert (await agents.result(sent.run_id, timeout=_PATIENCE_S)).output == "hello"
+
+
+async def _fanned_out(agents: Agents, records: Records) -> tuple[Submitted, list[str]]:
+    """A research that waits, and the tasks that it made, whose jobs wait too."""
+    await agents.pen.queue(_QUEUE).pause()
+    request = TaskRequest(prompt="the sky", task_type="wide_research", questions=("sun", "moon"))
+    sent = await agents.submit(request, tenant=TENANT)
+    async with working(agents):
+        job = agents.pen.queue("research-wide").job(sent.task_id)
+        await jobs_are_there(agents)
+        await until(job.record, lambda record: record.state is State.DELAYED)
+        await jobs_are_there(agents)
+    assert (await records.credits.balance(TENANT)).held > 0
+    return sent, [task.id for task in await agents.tasks(sent.run_id) if task.parent is not None]
+
+
+@pytest.mark.parametrize("how", ["cancelled", "removed"])
+async def test_a_research_whose_job_is_gone_ends_with_the_tasks_that_it_made(
+    agents_with: Making, records: Records, how: str
+) -> None:
+    async with agents_with(says("hello")) as agents:
+        sent, parts = await _fanned_out(agents, records)
+        job = agents.pen.queue("research-wide").job(sent.task_id)
+        await (job.cancel("by the operator") if how == "cancelled" else job.remove())
+        ended = await _rescuer(agents, records).rescue()
+        assert {result.task_id for result in ended} == {sent.task_id, *parts}
+        assert {task.state for task in await agents.tasks(sent.run_id) if task.id in parts} == {TaskState.CANCELLED}
+        for part in parts:
+            record = await agents.pen.queue(_QUEUE).job(part).record()
+            assert record.finished_ms is not None, "nobody is to begin it"
+        await _nothing_is_held(records)
+
+
+async def test_a_research_that_fans_out_while_it_is_cancelled_leaves_nothing_behind(
+    agents_with: Making, records: Records, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever cancels has looked at its tasks before there were any but the research."""
+    looked, fanned_out = asyncio.Event(), asyncio.Event()
+    first_tasks = Runs.first_tasks
+
+    async def slow(self: Runs, run_ids: Sequence[str]) -> dict[str, Task]:
+        found = await first_tasks(self, run_ids)
+        looked.set()
+        await fanned_out.wait()
+        return found
+
+    async with agents_with(says("hello")) as agents:
+        await agents.pen.queue("research-wide").pause()
+        request = TaskRequest(prompt="the sky", task_type="wide_research", questions=("sun", "moon"))
+        sent = await agents.submit(request, tenant=TENANT)
+        await agents.pen.queue(_QUEUE).pause()
+        monkeypatch.setattr(Runs, "first_tasks", slow)
+        cancelling = asyncio.create_task(agents.cancel(sent.run_id))
+        async with asyncio.timeout(_PATIENCE_S):
+            await looked.wait()
+        await agents.pen.queue("research-wide").resume()
+        async with working(agents):
+            tasks = await until(lambda: agents.tasks(sent.run_id), lambda tasks: len(tasks) == 3)
+            fanned_out.set()
+            ended = await cancelling
+        assert {result.task_id for result in ended} == {task.id for task in tasks}
+        assert all(task.state is TaskState.CANCELLED for task in await agents.tasks(sent.run_id))
+        await _nothing_is_held(records)
+
+
+async def test_a_research_that_its_own_worker_ends_takes_the_tasks_with_it(
+    agents_with: Making, records: Records
+) -> None:
+    """As one whose time is over between its fan-out and its rest."""
+    async with agents_with(says("hello")) as agents:
+        sent, parts = await _fanned_out(agents, records)
+        task = await records.runs.task(sent.task_id)
+        budget = budget_of(task, msgspec.json.decode(task.terms, type=TaskTerms))
+        recorder = Recorder(records.database, task.id, 99, budget=budget, tells=task.run)
+        await recorder.begin()
+        ender = (await agents.workshop()).ender
+        result = await ender.end_own(recorder, task, Ending(Stop.TIMEOUT, problem_at(Stop.TIMEOUT)))
+        assert result.status == "timeout"
+        assert {task.state for task in await agents.tasks(sent.run_id) if task.id in parts} == {TaskState.CANCELLED}
+        await _nothing_is_held(records)

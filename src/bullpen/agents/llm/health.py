@@ -52,6 +52,8 @@ class Health(msgspec.Struct, frozen=True, omit_defaults=True):
     """Until then it wants to hear nothing, or has too much to do; that is no illness."""
     reason: str = ""
     """What the last failure said."""
+    error: str = ""
+    """The code of the last failure."""
 
     def is_probe_due(self, now_ms: int) -> bool:
         return self.standing != Standing.HEALTHY and now_ms >= self.probe_at_ms
@@ -82,7 +84,12 @@ class Health(msgspec.Struct, frozen=True, omit_defaults=True):
         if self.standing != Standing.DOWN:
             return Health(since_ms=now_ms)
         return Health(
-            Standing.DEGRADED, rules.degraded_after, now_ms, now_ms + rules.probe_every_ms, reason=self.reason
+            Standing.DEGRADED,
+            rules.degraded_after,
+            now_ms,
+            now_ms + rules.probe_every_ms,
+            reason=self.reason,
+            error=self.error,
         )
 
     def taken_for_probe(self, now_ms: int, rules: HealthRules) -> "Health":
@@ -103,6 +110,7 @@ class Health(msgspec.Struct, frozen=True, omit_defaults=True):
             now_ms + rules.probe_every_ms,
             self.limited_until_ms,
             str(error),
+            error.code,
         )
 
     def _since(self, standing: Standing, now_ms: int) -> int:

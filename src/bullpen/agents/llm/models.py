@@ -12,7 +12,7 @@ import msgspec
 
 from bullpen.agents.llm.prices import Price, most_input_tokens
 from bullpen.agents.llm.words import Request, Usage
-from bullpen.errors import BadOption, ModelUnknown
+from bullpen.errors import BadOption, ModelError, ModelUnknown
 from bullpen.settings import told
 
 MODELS = "BULLPEN_MODELS"
@@ -74,6 +74,14 @@ class ModelTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     def price(self, name: str, usage: Usage) -> int:
         """What a call cost, in micro-credits."""
         return self.model(name).of(usage, self.credits_per_dollar)
+
+    def cost_of(self, error: ModelError) -> int | None:
+        """What a call that failed cost, in micro-credits; None where nobody knows."""
+        if not error.may_cost:
+            return 0
+        if not (error.is_whole and isinstance(error.usage, Usage) and error.model in self.models):
+            return None
+        return self.price(error.model, error.usage)
 
     def most(self, request: Request) -> int:
         """What the call can cost at most, in micro-credits, whichever model of the order answers."""

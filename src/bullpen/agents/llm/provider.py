@@ -42,7 +42,8 @@ async def complete(provider: Provider, request: Request, on_delta: Callable[[Del
         raise BadAnswer(
             f"{provider.name}: {reply.model} gave an empty answer",
             provider=provider.name,
-            model=request.model,
+            model=reply.model,
             usage=reply.usage,
+            is_whole=True,
         )
     return reply

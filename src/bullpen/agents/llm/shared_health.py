@@ -4,6 +4,7 @@ It is advice: while the records do not answer, a worker goes by what it knows it
 """
 
 import logging
+from collections.abc import Iterable
 
 import msgspec
 
@@ -65,6 +66,12 @@ class HealthInRecords:
     def _note(self, provider: str, health: Health) -> Health:
         self._seen[provider] = _Seen(health, self._clock.mono_ms())
         return health
+
+
+async def all_health(providers: Providers, names: Iterable[str]) -> dict[str, Health]:
+    """Of these and of all that somebody wrote of, as they are on record, by name."""
+    written = await providers.all()
+    return {name: _read(written.get(name, b"")) for name in sorted({*names, *written})}
 
 
 def _read(written: bytes) -> Health:

@@ -221,6 +221,7 @@ class _Call:
             provider=self._provider,
             model=self.model,
             usage=self.gathering.usage,
+            is_whole=self.gathering.end is not None,
             may_cost=may_cost,
         )
 

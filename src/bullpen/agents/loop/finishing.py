@@ -1,8 +1,27 @@
-"""Work that is done to its end, whoever is cancelled meanwhile."""
+"""Steps that are done, and work that is done to its end, whoever is cancelled meanwhile."""
 
 import asyncio
-from collections.abc import Coroutine
-from typing import Any
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import Any, NamedTuple
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from bullpen.job.entries import JournalEntry
+from bullpen.records.runs.words import Told
+
+Also = Callable[[AsyncConnection], Awaitable[object]]
+"""What else is to be true, or not, with what is put on record."""
+
+
+class Finished(NamedTuple):
+    """A step that is done, and not on record yet."""
+
+    entry: JournalEntry
+    price: int
+    told: Sequence[Told]
+    also: Also | None
+    memo: str
+    """What its bookings say."""
 
 
 async def to_its_end(work: Coroutine[Any, Any, None]) -> bool:

@@ -87,14 +87,14 @@ class AgentLoop:
             try:
                 conversation = await self._fitted(model, conversation)
                 reply = await self.ask(self._request(model, conversation), may_wait=True)
+                self._counted, self._counted_at = reply.usage, len(conversation)
+                conversation.append(reply.message())
+                text = reply.text
+                if not reply.calls:
+                    return self._result(Stop.ANSWER, text)
+                conversation.append(results(*await self._use_all(reply.calls)))
             except CreditsShort:
                 return self._result(Stop.CREDITS, text)
-            self._counted, self._counted_at = reply.usage, len(conversation)
-            conversation.append(reply.message())
-            text = reply.text
-            if not reply.calls:
-                return self._result(Stop.ANSWER, text)
-            conversation.append(results(*await self._use_all(reply.calls)))
         return self._result(stop, text)
 
     def _request(self, model: str, conversation: Sequence[Message]) -> Request:
@@ -155,11 +155,12 @@ class AgentLoop:
             most = self._models.most(request)
             told = self._telling.asking(self._steps + 1, request.model)
             entry = await self._recorder.intend(place, f"{ASKED}{request.model}", most=most, told=told)
+            memo = f"{entry.name} at prices {self._models.version}"
             keyed = msgspec.structs.replace(request, idempotency_key=f"{self._recorder.key(place)}/{entry.attempts}")
             try:
                 reply = await complete(self._provider, keyed, self._options.on_delta)
             except ModelError as error:
-                await self._recorder.give_up(entry, price=None if error.may_cost else 0)
+                await self._recorder.give_up(entry, price=self._models.cost_of(error), memo=memo)
                 raise
             price = self._price_of(reply, most)
             is_last = not reply.calls and request.tool_choice != NONE
@@ -167,7 +168,7 @@ class AgentLoop:
             if self._options.before_finish is not None:
                 told = await self._options.before_finish() + told
             value = _encode(reply)
-            entry = await self._recorder.finish(entry, value, price=price, told=told, may_wait=may_wait)
+            entry = await self._recorder.finish(entry, value, price=price, told=told, may_wait=may_wait, memo=memo)
         assert entry.value is not None
         reply = _decode_reply(entry.value)
         self._steps += 1

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from bullpen.agents.llm.deltas import Delta
-from bullpen.agents.loop.recorder import Also
+from bullpen.agents.loop.finishing import Also
 from bullpen.agents.loop.words import LoopLimits
 from bullpen.agents.tools.tool import ToolContext
 from bullpen.observing import Observers

@@ -13,14 +13,15 @@ was not done, and it is begun anew under another one.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from bullpen.agents.loop.booking import booked, booking, settle_all
-from bullpen.agents.loop.finishing import to_its_end
+from bullpen.agents.loop.booking import Cost, Overruns, booked, booking, settle_all
+from bullpen.agents.loop.finishing import Also, Finished, to_its_end
 from bullpen.job.entries import EntryKind, EntryState, JournalEntry
+from bullpen.observing import Observers
 from bullpen.records.chained import Chain
 from bullpen.records.credits.budget import Budget
 from bullpen.records.credits.ledger import Ledger
@@ -30,22 +31,11 @@ from bullpen.records.journal import JournalOn, SqlJournal
 from bullpen.records.runs.moving import RunsOn
 from bullpen.records.runs.words import Told
 
-Also = Callable[[AsyncConnection], Awaitable[object]]
-"""What else is to be true, or not, with what is put on record."""
 AlsoEnd = Callable[[AsyncConnection, bytes], Awaitable[object]]
-"""The same of a run that ends, with its result."""
+"""`Also` of a run that ends, with its result."""
 
 _PAGE = 1_000
 _END = "run:end"
-
-
-class _Finished(NamedTuple):
-    """A step that is done, and not on record yet."""
-
-    entry: JournalEntry
-    price: int
-    told: Sequence[Told]
-    also: Also | None
 
 
 class Recorder:
@@ -61,6 +51,7 @@ class Recorder:
         budget: Budget | None = None,
         tells: str = "",
         redact: Callable[[Any], Any] | None = None,
+        observers: Observers | None = None,
     ) -> None:
         self.run = run
         """Whose journal it is: a task's, where runs are made of tasks."""
@@ -72,10 +63,11 @@ class Recorder:
         self._tells = tells
         """The run whose log is told of each step; without one nobody is."""
         self._redact = redact
+        self._overruns = Overruns(tells, run, Observers() if observers is None else observers)
         self._entries: dict[int, JournalEntry] = {}
         self._held: dict[str, Hold] = {}
         """Holds that nobody has settled or presumed, by id."""
-        self._finished: list[_Finished] = []
+        self._finished: list[Finished] = []
         self._writing = asyncio.Lock()
 
     async def begin(self, also: Also | None = None) -> bytes | None:
@@ -138,7 +130,7 @@ class Recorder:
             if used_up is not None:
                 await JournalOn(connection, self._database).take_off(self.run, used_up)
             if before is not None:
-                await self._book(connection, before, 0 if not_done else None)
+                await self._book(connection, before, 0 if not_done else None, before.name)
 
         first = None if before is None else end_before
         is_cancelled = await to_its_end(self._transact([entry], told, held=held, first=first))
@@ -161,12 +153,13 @@ class Recorder:
         told: Sequence[Told] = (),
         also: Also | None = None,
         may_wait: bool = False,
+        memo: str = "",
     ) -> JournalEntry:
         """Put its result on record, and settle what it cost: at once, or with what comes next; see `flush`."""
         now_ms = self._database.clock.now_ms()
         done = msgspec.structs.replace(entry, state=EntryState.DONE, value=value, ended_ms=now_ms)
         self._entries[entry.place] = done
-        self._finished.append(_Finished(done, price, told, also))
+        self._finished.append(Finished(done, price, told, also, memo or entry.name))
         if not may_wait:
             await self.flush()
         return done
@@ -189,9 +182,9 @@ class Recorder:
             return
         await self._write(told=told)
 
-    async def give_up(self, entry: JournalEntry, *, price: int | None) -> None:
+    async def give_up(self, entry: JournalEntry, *, price: int | None, memo: str = "") -> None:
         """It failed, and stays open: what it cost is settled, or presumed where nobody knows."""
-        await self._write([entry], also=lambda connection: self._book(connection, entry, price))
+        await self._write([entry], first=lambda connection: self._book(connection, entry, price, memo or entry.name))
 
     async def answer(self, place: int, signal: str) -> bytes | None:
         """What a person said, once they did; it is on record from then on."""
@@ -201,7 +194,9 @@ class Recorder:
             self._entries[place] = found
         return None if found is None else found.value
 
-    async def end(self, result: Callable[[int], bytes], also: AlsoEnd | None = None) -> bytes:
+    async def end(
+        self, result: Callable[[Cost], bytes], also: AlsoEnd | None = None, *, first: Also | None = None
+    ) -> bytes:  # fmt: skip
         """Nothing more is recorded, and nothing stays held. Calls that were under way are presumed made.
 
         `result` is given what the task has cost in all.
@@ -218,7 +213,7 @@ class Recorder:
             if also is not None:
                 await also(connection, ended)
 
-        await self._write(also=end)
+        await self._write(also=end, first=first)
         return ended
 
     @property
@@ -227,10 +222,14 @@ class Recorder:
         return [self._entries[place] for place in sorted(self._entries)]
 
     async def _write(
-        self, entries: Sequence[JournalEntry] = (), told: Sequence[Told] = (), also: Also | None = None
+        self,
+        entries: Sequence[JournalEntry] = (),
+        told: Sequence[Told] = (),
+        also: Also | None = None,
+        first: Also | None = None,
     ) -> None:
         # Who is cancelled while it commits would not know whether it is on record, and would tell of it twice.
-        if await to_its_end(self._transact(entries, told, also)):
+        if await to_its_end(self._transact(entries, told, also, first=first)):
             raise asyncio.CancelledError
 
     async def _transact(
@@ -245,13 +244,14 @@ class Recorder:
         """All that waits, then `first`, which may give back credits, then the rest. LeaseLost if overtaken."""
         # One after the other: what waits is written once, and told once.
         async with self._writing:
+            self._overruns.forget()
             waiting = tuple(self._finished)
             async with self._database.writing(brief=True) as connection:
                 chain, ledger = Chain(connection, self._database), Ledger(connection, self._database)
                 put = [*(one.entry for one in waiting), *entries]
                 chain.add(JournalOn(connection, self._database).putting(self.run, put, epoch=self._epoch))
                 for one in waiting:
-                    await self._settle(ledger, one.entry, one.price, chain)
+                    await self._settle(ledger, one.entry, one.price, chain, one.memo)
                     if one.also is not None:
                         await chain.run()
                         await one.also(connection)
@@ -262,12 +262,14 @@ class Recorder:
                     more = None if self._budget is None else self._budget.cover
                     chain.add(booked(ledger.holding(held, memo=put[-1].name, more=more)))
                 # The run's row after the accounts, as where a task ends: who has the one does not wait for the other.
-                if lines := self._lines([*(line for one in waiting for line in one.told), *told]):
+                before = [*(line for one in waiting for line in one.told), *self._overruns.lines()]
+                if lines := self._lines([*before, *told]):
                     chain.add(RunsOn(connection, self._database).telling(self._tells, self.run, lines))
                 await chain.run()
                 if also is not None:
                     await also(connection)
             del self._finished[: len(waiting)]
+            self._overruns.tell()
 
     def _lines(self, told: Sequence[Told]) -> Sequence[Told]:
         """Of the log, if anybody is told."""
@@ -275,21 +277,20 @@ class Recorder:
             return ()
         return told if self._redact is None else [Told(one.kind, self._redact(one.data)) for one in told]
 
-    async def _settle(self, ledger: Ledger, entry: JournalEntry, price: int, chain: Chain) -> None:
+    async def _settle(self, ledger: Ledger, entry: JournalEntry, price: int, chain: Chain, memo: str) -> None:
         if (held := self._held.get(self._hold_of(entry))) is None:
             return
         if price <= held.amount:
-            chain.add(booked(ledger.settling(held, price, memo=entry.name)))
+            chain.add(booked(ledger.settling(held, price, memo=memo)))
             return
         await chain.run()
-        with booking():
-            await ledger.settle(held, price, memo=entry.name)
+        await self._overruns.settle(ledger, self._budget, held, price, memo=memo)
 
-    async def _book(self, connection: AsyncConnection, entry: JournalEntry, price: int | None) -> None:
+    async def _book(self, connection: AsyncConnection, entry: JournalEntry, price: int | None, memo: str) -> None:
         """Settle what it cost, or presume that where nobody knows."""
         ledger, chain = Ledger(connection, self._database), Chain(connection, self._database)
         if price is not None:
-            await self._settle(ledger, entry, price, chain)
+            await self._settle(ledger, entry, price, chain, memo)
             await chain.run()
         elif self._hold_of(entry) in self._held:
             with booking():

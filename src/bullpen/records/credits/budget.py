@@ -14,6 +14,8 @@ from bullpen.errors import CreditsShort
 from bullpen.records.credits.ledger import Ledger
 from bullpen.records.credits.words import Account, HoldState
 
+_TASK = "task:"
+
 
 class Budget(msgspec.Struct, frozen=True, kw_only=True):
     """Whose money a task spends, and how much of it at most."""
@@ -48,6 +50,19 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
             )
         await self._take(ledger, missing, given=given)
 
+    async def stretch(self, ledger: Ledger, need: int) -> None:
+        """Have so much available for a bill, beyond the limit too, as far as those have it who pay."""
+        there = await ledger.locked(self.account)
+        missing = need - there.available
+        if missing <= 0:
+            return
+        if set_aside := await ledger.holds_of(self.payer):  # a task pays, for which another account does
+            above = Budget(task=task_of(self.payer), tenant=self.tenant, payer=set_aside[0].accounts[0], most=self.most)
+            await above.stretch(ledger, missing)
+        amount = min(missing, (await ledger.locked(self.payer)).available)
+        if amount:
+            await self._take(ledger, amount, given=there.available + there.held + there.spent)
+
     async def close(self, ledger: Ledger) -> Account:
         """Charge the payer what was spent, and give it back the rest. Nothing of the task's own may still be held."""
         there = await ledger.account(self.account)
@@ -68,4 +83,8 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def account_of(task: str) -> str:
-    return f"task:{task}"
+    return f"{_TASK}{task}"
+
+
+def task_of(account: str) -> str:
+    return account.removeprefix(_TASK)

@@ -4,9 +4,10 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
-from sqlalchemy import Row, func, select
+from sqlalchemy import Row, select
 
 from bullpen.errors import BadOption, RecordMissing
+from bullpen.records.credits.balancing import find_unbalanced
 from bullpen.records.credits.ledger import Ledger
 from bullpen.records.credits.words import Account, Entry, EntryKind, Statement
 from bullpen.records.database import Database
@@ -85,19 +86,9 @@ class Credits:
         return Statement(tuple(found[:limit]), str(found[limit - 1].number) if len(found) > limit else None)
 
     async def unbalanced(self) -> list[str]:
-        """Accounts whose sums are not those of their entries: always none; a check for operators and tests."""
-        moved = {kind: func.coalesce(func.sum(entry.c.amount).filter(entry.c.kind == kind), 0) for kind in EntryKind}
-        query = (
-            select(account.c.id)
-            .outerjoin(entry, entry.c.account == account.c.id)
-            .group_by(account.c.id, account.c.available, account.c.held, account.c.spent)
-            .having(
-                account.c.available + account.c.held + account.c.spent
-                != moved[EntryKind.DEPOSIT] - moved[EntryKind.WITHDRAWAL]
-            )
-        )
+        """Accounts whose sums are not those of their entries and holds: always none; for operators and tests."""
         async with self._database.reading() as connection:
-            return list((await connection.execute(query)).scalars())
+            return await find_unbalanced(connection)
 
 
 def purse(tenant: str) -> str:

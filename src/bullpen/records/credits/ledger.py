@@ -138,8 +138,8 @@ class Ledger:
             await self._correct(held, price, memo)
         else:
             await self._charge(held, min(price, held.amount), memo)
-        await self._collect(held, max(0, price - held.amount), memo)
-        return _outcome(held, price)
+        uncovered = await self._collect(held, max(0, price - held.amount), memo)
+        return msgspec.structs.replace(_outcome(held, price), uncovered=uncovered)
 
     def settling(self, held: Hold, price: int, *, memo: str = "") -> Part[None]:
         """`settle` as a part of a chain, of a hold that is thought to be held, at a price that it covers."""
@@ -177,6 +177,13 @@ class Ledger:
             raise RecordMissing(f"no account {account_id!r}")
         return _read_account(found[0])
 
+    async def locked(self, account_id: str) -> Account:
+        """The same, which nobody else changes until this transaction ends."""
+        found = await self._statements.lock.fetch(self._connection, {"account_id": account_id})
+        if not found:
+            raise RecordMissing(f"no account {account_id!r}")
+        return _read_account(found[0])
+
     async def get_hold(self, hold_id: str) -> Hold:
         """RecordMissing if there is none. Whoever has it changes it: others wait until this transaction ends."""
         if (found := await self._find(hold_id)) is None:
@@ -195,15 +202,18 @@ class Ledger:
         for account_id in held.accounts if rest else ():
             await self._move(account_id, held.id, memo, Move(EntryKind.REFUND, rest, spent=-rest, available=rest))
 
-    async def _collect(self, held: Hold, above: int, memo: str) -> None:
-        """The bill was higher than what was held: take what is there, and write down what is not."""
+    async def _collect(self, held: Hold, above: int, memo: str) -> int:
+        """The bill was higher than what was held: take what is there, and write down what is not; the most of that."""
+        uncovered = 0
         for account_id in held.accounts if above else ():
-            there = min(above, (await self._locked(account_id)).available)
+            there = min(above, (await self.locked(account_id)).available)
+            uncovered = max(uncovered, above - there)
             if there:
                 overrun = Move(EntryKind.OVERRUN, there, available=-there, spent=there)
                 await self._move(account_id, held.id, memo, overrun)
             if there < above:
                 await self._move(account_id, held.id, memo, Move(EntryKind.UNCOVERED, above - there))
+        return uncovered
 
     async def _move(self, account_id: str, key: str, memo: str, *moves: Move) -> Account:
         """Change the sums and write an entry for each move. CreditsShort rather than less than nothing."""
@@ -233,9 +243,6 @@ class Ledger:
     def _closing(self, hold_id: str, before: HoldState, state: HoldState, price: int) -> Link:
         new = {"state": state, "charged": price, "settled_ms": self._now_ms}
         return Link(self._statements.close, f"hold:{hold_id}", {"hold_id": hold_id, "state_before": before, **new})
-
-    async def _locked(self, account_id: str) -> Account:
-        return _read_account((await self._statements.lock.fetch(self._connection, {"account_id": account_id}))[0])
 
     async def _find(self, hold_id: str) -> Hold | None:
         query = select(hold_table).where(hold_table.c.id == hold_id).with_for_update()

@@ -61,6 +61,8 @@ class Settled(msgspec.Struct, frozen=True, kw_only=True):
     refunded: int
     overrun: int = 0
     """Billed above what was held: somebody should look."""
+    uncovered: int = 0
+    """Of that, what an account did not have."""
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):

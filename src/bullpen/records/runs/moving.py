@@ -14,7 +14,7 @@ from bullpen.errors import RecordMissing, WrongState
 from bullpen.records.chained import Link, Part, run_alone
 from bullpen.records.database import Database
 from bullpen.records.prepared import Followed, Parameters
-from bullpen.records.runs.words import BEFORE, ProgressEvent, ProgressKind, Run, Task, TaskState, Told
+from bullpen.records.runs.words import BEFORE, FINAL, ProgressEvent, ProgressKind, Run, Task, TaskState, Told
 from bullpen.records.tables.runs import progress as progress_table
 from bullpen.records.tables.runs import run as run_table
 from bullpen.records.tables.runs import task as task_table
@@ -124,6 +124,12 @@ class RunsOn:
         if (row := found.one_or_none()) is None:
             raise RecordMissing(f"no task {task_id!r}")
         return read_task(row)
+
+    async def children_going(self, task: Task) -> list[Task]:
+        """Those that it made and that are not over. Who holds its journal knows that there will be no others."""
+        made = (task_table.c.run == task.run, task_table.c.parent == task.id, task_table.c.state.not_in(FINAL))
+        rows = await self._connection.execute(select(*_TASK).where(*made).order_by(task_table.c.id))
+        return list(map(read_task, rows))
 
     async def last_told(self, task: Task) -> ProgressEvent | None:
         """The last line of the run's log that is about this task."""

@@ -55,6 +55,17 @@ task = Table(
 )
 """A job of a queue has the id of its task."""
 
+run_key = Table(
+    "bullpen_run_key",
+    metadata,
+    Column("tenant", String(200), primary_key=True),
+    Column("created_by", String(200), primary_key=True),
+    Column("key", String(200), primary_key=True),
+    Column("request", String(64), nullable=False),
+    Column("run", String(64), ForeignKey(run.c.id, ondelete="CASCADE"), nullable=False, index=True),
+)
+"""Under which key a run was asked for, by whom."""
+
 progress = Table(
     "bullpen_progress",
     metadata,

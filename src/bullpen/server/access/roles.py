@@ -17,6 +17,7 @@ PERMISSIONS: dict[str, str] = {
     "schedules:read": "See schedules.",
     "schedules:write": "Make, change, pause, run and remove schedules.",
     "workers:read": "See workers.",
+    "providers:read": "See how providers of models are doing.",
     "metrics:read": "See health and metrics.",
     "views:write": "Keep views of one's own.",
     "alerts:read": "See alerts.",
@@ -82,7 +83,8 @@ _ADMIN_ONLY = frozenset(
 ROLES: dict[Role, frozenset[str]] = {
     Role.ADMIN: frozenset(PERMISSIONS),
     Role.OPERATOR: frozenset(PERMISSIONS) - _ADMIN_ONLY,
-    Role.REVIEWER: (_READS - _ADMIN_ONLY) | {"jobs:retry", "jobs:signal", "tasks:answer", "views:write"},
+    Role.REVIEWER: (_READS - _ADMIN_ONLY - {"providers:read"})
+    | {"jobs:retry", "jobs:signal", "tasks:answer", "views:write"},
     Role.PRODUCER: frozenset(
         {
             "me:read",

@@ -7,6 +7,7 @@ import msgspec
 from fastapi import APIRouter
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
+from bullpen.agents.llm.health import Standing
 from bullpen.errors import BullpenError
 from bullpen.server.access.allowing import allowed
 from bullpen.server.access.caller import Caller
@@ -15,7 +16,7 @@ from bullpen.server.routes.routing import TheSite
 from bullpen.server.site import Site
 from bullpen.stores.base import Counts
 from bullpen.telemetry.checks import Check, Health, HealthOptions, Look, QueueLook, Status, judge
-from bullpen.telemetry.gauges import RunGauges, StoreGauges
+from bullpen.telemetry.gauges import ProviderGauges, RunGauges, StoreGauges
 from bullpen.telemetry.registry import CONTENT_TYPE, Registry
 
 public = APIRouter(route_class=PublicRoute, tags=["health"])
@@ -59,17 +60,20 @@ async def metrics(caller: MetricsReader, site: TheSite) -> Response:
     """Of the whole store, in the text that Prometheus reads."""
     registry = Registry()
     StoreGauges(registry).show(await look(site))
-    await _show_runs(site, RunGauges(registry))
+    await _show_runs(site, RunGauges(registry), ProviderGauges(registry))
     return Response(registry.text(), media_type=CONTENT_TYPE)
 
 
-async def _show_runs(site: Site, gauges: RunGauges) -> None:
+async def _show_runs(site: Site, gauges: RunGauges, of_providers: ProviderGauges) -> None:
     """Nothing where the records do not answer: what the store said is told all the same."""
     try:
         async with asyncio.timeout(_LIMIT_S):
             counts = await site.records.runs.under_way()
+            health = await site.provider_health()
     except (TimeoutError, BullpenError):
         return
+    for name, one in health.items():
+        of_providers.show(name, one.standing, Standing)
     gauges.show({state: one.runs for state, one in counts.items()}, {state: one.tasks for state, one in counts.items()})
 
 

@@ -8,6 +8,7 @@ from starlette.requests import Request
 
 from bullpen.agents.llm.prices import micro
 from bullpen.errors import RecordMissing
+from bullpen.records.credits.budget import account_of
 from bullpen.records.credits.credits import purse
 from bullpen.records.credits.words import Account
 from bullpen.server.access.allowing import allowed
@@ -40,16 +41,20 @@ async def statement(
     caller: CreditsReader,
     site: TheSite,
     tenant: Text = None,
+    task: Text = None,
     since_ms: Millis = None,
     until_ms: Millis = None,
     limit: Annotated[int, Query(ge=1, le=500)] = 100,
     cursor: Cursor = None,
 ) -> Page[EntryShown]:
-    """All that moved, the newest first; the sums are those after each entry."""
+    """All that moved, the newest first; the sums are those after each entry.
+
+    With `task` it is that of one task: each call, and the version of the prices that it was charged by.
+    """
     payer = tenant_to_charge(caller, tenant)
     try:
         page = await site.records.credits.statement(
-            payer, since_ms=since_ms, until_ms=until_ms, limit=limit, cursor=cursor
+            payer, task and account_of(task), since_ms=since_ms, until_ms=until_ms, limit=limit, cursor=cursor
         )
     except RecordMissing:
         return Page(items=[])

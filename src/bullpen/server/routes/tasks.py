@@ -3,7 +3,7 @@
 from typing import Annotated
 
 import msgspec
-from fastapi import Query
+from fastapi import Header, Query
 from starlette.requests import Request
 
 from bullpen.agents.forking import Edit
@@ -41,12 +41,18 @@ TaskAnswerer = Annotated[Caller, allowed("tasks:answer")]
 
 
 @router.post("/tasks", name="task.submit", status_code=202)
-async def submit(request: Request, caller: TaskAdder, site: TheSite, body: TaskBody) -> SubmittedShown:
+async def submit(
+    request: Request,
+    caller: TaskAdder,
+    site: TheSite,
+    body: TaskBody,
+    idempotency_key: Annotated[str | None, Header(min_length=1, max_length=200)] = None,
+) -> SubmittedShown:
     """Have something done by an agent: checked, its credits set aside, and on its way to a worker."""
     tenant = tenant_to_charge(caller, body.tenant)
     note(request, tenant=tenant, task_type=body.task_type)
     wanted = await request_within(site, caller, tenant, body.request())
-    sent = await site.agents.submit(wanted, tenant=tenant, created_by=caller.name)
+    sent = await site.agents.submit(wanted, tenant=tenant, created_by=caller.name, idempotency_key=idempotency_key)
     note(request, target=sent.run_id)
     return _shown(sent)
 
