@@ -1,9 +1,12 @@
 """Each button does what it says, asks first where that is needed, and says how it went."""
 
+import asyncio
+import json
 import re
+from typing import Any
 
 import pytest
-from playwright.async_api import Locator, Page, expect
+from playwright.async_api import Locator, Page, Route, expect
 
 from bullpen.job.record import JobRecord
 from bullpen.job.state import State
@@ -18,7 +21,7 @@ async def _confirm(page: Page, verb: str) -> None:
     await page.get_by_role("dialog").get_by_role("button", name=verb, exact=True).click()
 
 
-def _said(page: Page, text: str) -> Locator:
+def _said(page: Page, text: str | re.Pattern[str]) -> Locator:
     return page.locator(".toast", has_text=text)
 
 
@@ -75,6 +78,32 @@ async def test_a_delayed_job_is_edited_then_promoted(open_page: Opener, stage: S
     await expect(page.get_by_role("region", name="Result")).to_contain_text("42")
 
 
+async def test_data_of_a_hundred_kilobytes_is_edited(open_page: Opener, stage: Stage) -> None:
+    """More than a browser sends for a page that it lets go of."""
+    queue = stage.shop.pen.queue("large")
+    job = await queue.add("import", {"rows": "few"}, delay=3600)
+    page = await open_page(f"/queues/large/jobs/{job.id}")
+    await page.get_by_role("button", name="Edit").click()
+    dialog = page.get_by_role("dialog")
+    await dialog.get_by_label("Data (JSON)").fill(json.dumps({"rows": "many " * 20_000}))
+    await dialog.get_by_role("button", name="Save").click()
+    await expect(_said(page, "The job is changed")).to_be_visible()
+    (changed,) = await stage.shop.pen.store.look("large", [job.id])
+    assert changed is not None
+    assert len(changed.data) > 100_000
+
+
+async def test_a_removal_is_not_lost_when_the_page_is_left(open_page: Opener, stage: Stage) -> None:
+    """It waits for an undo that nobody can ask for any more."""
+    job = await stage.shop.quick.options(delay=3600, tags=["left"]).add(n=5)
+    page = await open_page("/jobs?tag=left")
+    await page.get_by_role("row", name=re.compile(job.id)).get_by_role("checkbox").check()
+    await page.get_by_role("button", name="Remove", exact=True).click()
+    await expect(_said(page, "1 job removed")).to_be_visible()
+    await page.goto("about:blank")
+    await stage.until(lambda: _is_gone(stage, job.id))
+
+
 async def test_a_running_job_is_cancelled_after_a_question(open_page: Opener, stage: Stage) -> None:
     job = await stage.shop.gated.add(gate=str(stage.gate("never")))
     page = await open_page(f"/queues/{QUEUE}/jobs/{job.id}")
@@ -118,7 +147,43 @@ async def test_dead_letters_that_fit_are_purged(open_page: Opener, stage: Stage)
     await expect(page.get_by_role("heading", name="No job fits")).to_be_visible()
 
 
-async def test_a_schedule_runs_now_is_paused_and_removed(open_page: Opener, stage: Stage) -> None:
+async def test_dead_letters_are_retried_until_none_is_left(open_page: Opener, stage: Stage) -> None:
+    """More than one call takes; how far it is can be seen."""
+    page, goes_on = await _retrying_by_twos(open_page, stage, "until-none")
+    await expect(_said(page, "2 jobs will run again so far…")).to_be_visible()
+    goes_on.set()
+    await expect(_said(page, re.compile("5 jobs will run again$"))).to_be_visible()
+    await expect(_said(page, "so far")).to_have_count(0)
+
+
+async def test_a_long_retry_is_stopped(open_page: Opener, stage: Stage) -> None:
+    page, goes_on = await _retrying_by_twos(open_page, stage, "stopped")
+    await _said(page, "so far…").get_by_role("button", name="Stop").click()
+    goes_on.set()
+    await expect(_said(page, "4 jobs will run again")).to_contain_text("stopped; the others are as they were")
+
+
+async def _retrying_by_twos(open_page: Opener, stage: Stage, tag: str) -> tuple[Page, asyncio.Event]:
+    """Five dead letters of which two are retried; the rest when the event is set."""
+    for _ in range(5):
+        await stage.shop.broken.options(tags=[tag]).add(why=tag)
+    page = await open_page(f"/dead-letters?tag={tag}")
+    await expect(page.locator("td .job-name")).to_have_count(5)
+    goes_on = asyncio.Event()
+
+    async def two_at_once(route: Route) -> None:
+        body: dict[str, Any] = json.loads(route.request.post_data or "{}")
+        if body["cursor"] is not None:
+            await goes_on.wait()
+        await route.continue_(post_data=json.dumps({**body, "limit": 2}))
+
+    await page.route("**/v1/dead-letters/retry", two_at_once)
+    await page.get_by_role("button", name="Retry all that fit").click()
+    await _confirm(page, "Retry")
+    return page, goes_on
+
+
+async def test_a_schedule_runs_now_is_paused_resumed_and_removed(open_page: Opener, stage: Stage) -> None:
     await stage.shop.pen.schedule("nightly", stage.shop.quick.prepare(n=1), cron="0 3 * * *")
     page = await open_page("/schedules")
     row = page.get_by_role("row", name=re.compile("nightly"))
@@ -127,6 +192,8 @@ async def test_a_schedule_runs_now_is_paused_and_removed(open_page: Opener, stag
     await expect(_said(page, "runs now")).to_be_visible()
     await row.get_by_role("button", name="Pause nightly").click()
     await expect(row).to_contain_text("Paused")
+    await row.get_by_role("button", name="Resume nightly").click()
+    await expect(row).to_contain_text("On")
     await row.get_by_role("button", name="Remove nightly").click()
     await _confirm(page, "Remove")
     await expect(page.get_by_role("heading", name="No schedules")).to_be_visible()
@@ -148,6 +215,18 @@ async def test_a_group_is_paused(open_page: Opener, stage: Stage) -> None:
     row = page.get_by_role("row", name=re.compile("acme"))
     await row.get_by_role("button", name="Resume acme").click()
     await expect(_said(page, "acme runs again")).to_be_visible()
+
+
+async def test_a_group_gets_limits_of_its_own(open_page: Opener, stage: Stage) -> None:
+    await stage.shop.pen.queue(QUEUE).groups.pause("globex")
+    page = await open_page(f"/queues/{QUEUE}?part=groups")
+    row = page.get_by_role("row", name=re.compile("globex"))
+    await row.get_by_role("button", name="Limits").click()
+    dialog = page.get_by_role("dialog", name="Limits of globex")
+    await dialog.get_by_label("Jobs at once").fill("2")
+    await dialog.get_by_label("Weight").fill("3")
+    await dialog.get_by_role("button", name="Save").click()
+    await expect(row).to_contain_text("2 at once, weight 3")
 
 
 async def test_obliterating_needs_the_name_typed(open_page: Opener, stage: Stage) -> None:

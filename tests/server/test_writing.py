@@ -2,6 +2,7 @@
 
 import asyncio
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -15,9 +16,9 @@ from tests.server.conftest import Eventually
 
 
 async def _fail_all(site: Site, queue: str = "mail") -> None:
-    claimed = await site.store.claim({queue: 100}, worker="w", lease_ms=60_000, request="claim to fail")
+    claimed = await site.store.claim({queue: 100}, worker="w", lease_ms=60_000, request=uuid4().hex)
     lost = [Settlement(job.lease, Failed(Failure("no such host", type="OSError"))) for job in claimed.jobs]
-    await site.store.settle(lost, request="fail")
+    await site.store.settle(lost, request=uuid4().hex)
 
 
 async def test_a_job_is_added_with_its_options(client: Client, site: Site) -> None:
@@ -87,10 +88,37 @@ async def test_dead_letters_by_filter(client: Client, site: Site, eventually: Ev
     (group,) = (await client.get("/v1/failures", queue="mail"))["items"]
     assert (group["count"], group["error"]) == (4, "no such host")
     wanted = {"filter": {"tenant": "acme", "fingerprint": group["fingerprint"]}}
-    assert await client.post("/v1/dead-letters/retry", wanted) == {"done": 2, "passed_over": 0}
+    assert await client.post("/v1/dead-letters/retry", wanted) == {
+        "done": 2,
+        "passed_over": 0,
+        "next_cursor": None,
+    }
     assert (await site.store.counts("mail")).failed == 2
     assert (await client.post("/v1/dead-letters/purge", {"filter": {"queue": "mail"}}))["done"] == 2
     await client.post("/v1/dead-letters/purge", {}, status=422)
+
+
+async def test_more_dead_letters_than_the_limit_are_gone_on_with(
+    client: Client, site: Site, eventually: Eventually
+) -> None:
+    """Each is taken once, also where it has failed again before the next call."""
+    for _ in range(5):
+        await site.queue("mail").add("send")
+    await _fail_all(site)
+
+    async def are_known() -> bool:
+        return len((await client.get("/v1/dead-letters"))["items"]) == 5
+
+    await eventually(are_known)
+    body: dict[str, object] = {"filter": {"queue": "mail"}, "limit": 2}
+    for done in (2, 2, 1):
+        answer = await client.post("/v1/dead-letters/retry", body)
+        assert answer["done"] == done
+        await _fail_all(site)
+        await eventually(are_known)
+        body["cursor"] = answer["next_cursor"]
+    assert body["cursor"] is None
+    await client.post("/v1/dead-letters/retry", {"filter": {}, "cursor": "nonsense"}, status=422)
 
 
 async def test_schedules_with_their_next_runs(client: Client) -> None:

@@ -10,6 +10,12 @@ let csrf: string | null = null;
 /** Set when an answer says that nobody is logged in; the page then shows the login. */
 export const isLoggedOut = signal(false);
 
+/** The page is being closed or left: what is written now must outlive it. */
+let isGoing = false;
+// Before those who write when they hear of it.
+addEventListener("pagehide", () => (isGoing = true), { capture: true });
+addEventListener("pageshow", () => (isGoing = false));
+
 export function useCsrf(token: string | null): void {
   csrf = token;
 }
@@ -39,7 +45,8 @@ export async function write<T>(verb: Verb, path: string, body: unknown = {}): Pr
     "Idempotency-Key": randomKey(),
   };
   if (csrf) headers["X-CSRF-Token"] = csrf;
-  const request: RequestInit = { method: verb, headers, body: JSON.stringify(body), keepalive: true };
+  // Not always: browsers refuse more than 64 KiB of what is to outlive the page.
+  const request: RequestInit = { method: verb, headers, body: JSON.stringify(body), keepalive: isGoing };
   try {
     return await send<T>(url(path), request);
   } catch (error) {

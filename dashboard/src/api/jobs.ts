@@ -1,5 +1,5 @@
 // Jobs: lists, one job, actions, flows, failures, dead letters.
-import { get, path, write } from "./client";
+import { get, path, write, type Query } from "./client";
 import type { Failure, FailureGroup, FlowNode, Job, JobRef, JobRow, Json, Outcome, Page } from "./wire";
 
 export interface JobFilter {
@@ -69,8 +69,34 @@ export const logs = (ref: JobRef, start: number, end: number, abort?: AbortSigna
 export const steps = (ref: JobRef, abort?: AbortSignal): Promise<Page<Step>> =>
   get(path`/queues/${ref.queue}/jobs/${ref.id}/steps`, {}, abort);
 
-export const flow = (ref: JobRef, abort?: AbortSignal): Promise<FlowNode> =>
-  get(path`/queues/${ref.queue}/jobs/${ref.id}/flow`, {}, abort);
+export const flow = (ref: JobRef, abort?: AbortSignal): Promise<FlowNode> => tree(ref, {}, abort);
+
+const tree = (ref: JobRef, query: Query, abort?: AbortSignal): Promise<FlowNode> =>
+  get(path`/queues/${ref.queue}/jobs/${ref.id}/flow`, query, abort);
+
+const CHILDREN_AT_ONCE = 100;
+
+/** How often more was asked of a node, by `queue/id`. */
+export type Opened = ReadonlyMap<string, number>;
+
+/** The tree with what was opened in it: more children of a node than the first, or its first if it lay too deep. */
+export async function openedFlow(ref: JobRef, opened: Opened, abort?: AbortSignal): Promise<FlowNode> {
+  const open = async (node: FlowNode): Promise<FlowNode> => {
+    let { children, next_cursor } = node;
+    for (let more = opened.get(`${node.queue}/${node.id}`) ?? 0; more > 0 && hasMore({ ...node, children, next_cursor }); more--) {
+      const page = await tree(node, { cursor: next_cursor, depth: 2, limit: CHILDREN_AT_ONCE }, abort);
+      children = [...children, ...page.children];
+      next_cursor = page.next_cursor;
+    }
+    return { ...node, children: await Promise.all(children.map(open)), next_cursor };
+  };
+  return open(await flow(ref, abort));
+}
+
+/** Whether it has children that this tree does not hold. */
+export function hasMore({ has_children, children, next_cursor }: FlowNode): boolean {
+  return next_cursor !== null || (has_children && children.length === 0);
+}
 
 export const act = (ref: JobRef, action: "retry" | "promote" | "cancel", body: unknown = {}): Promise<unknown> =>
   write("POST", path`/queues/${ref.queue}/jobs/${ref.id}/${action}`, body);
@@ -98,10 +124,22 @@ export const failures = (filter: { queue?: string; tenant?: string }, abort?: Ab
 export interface DeadLettersDone {
   done: number;
   passed_over: number;
+  /** There are more. */
+  next_cursor: string | null;
 }
 
-export const actOnDeadLetters = (action: "retry" | "purge", filter: JobFilter): Promise<DeadLettersDone> => {
+/** Few enough that one soon sees how it goes. */
+const LETTERS_AT_ONCE = 2_000;
+
+/** All of them, some at a time: what was done so far, until nothing is left. */
+export async function* actOnDeadLetters(action: "retry" | "purge", filter: JobFilter): AsyncGenerator<DeadLettersDone> {
   const { since_ms: since, until_ms: until, state: _, ...words } = asAsked(filter);
   const times = { ...(since ? { since_ms: Number(since) } : {}), ...(until ? { until_ms: Number(until) } : {}) };
-  return write("POST", path`/dead-letters/${action}`, { filter: { ...words, ...times } });
-};
+  const body = { filter: { ...words, ...times }, limit: LETTERS_AT_ONCE };
+  let sum: DeadLettersDone = { done: 0, passed_over: 0, next_cursor: null };
+  do {
+    const some: DeadLettersDone = await write("POST", path`/dead-letters/${action}`, { ...body, cursor: sum.next_cursor });
+    sum = { ...some, done: sum.done + some.done, passed_over: sum.passed_over + some.passed_over };
+    yield sum;
+  } while (sum.next_cursor !== null);
+}

@@ -1,10 +1,10 @@
 // Jobs that failed for good, and what to do with all of them that fit.
-import { actOnDeadLetters, type JobFilter } from "../api/jobs";
+import { actOnDeadLetters, type DeadLettersDone, type JobFilter } from "../api/jobs";
 import { plural } from "../format";
 import { described, filterHere, Filters } from "../jobs/filters";
 import { JobList } from "../jobs/list";
 import { Views } from "../jobs/views";
-import { say, sayProblem } from "../state/toasts";
+import { say, sayProblem, sayProgress } from "../state/toasts";
 import { may } from "../state/session";
 import { Button } from "../ui/button";
 import { confirm } from "../ui/dialog";
@@ -50,11 +50,26 @@ export async function act(action: "retry" | "purge", filter: JobFilter): Promise
     isDangerous: isPurge,
   });
   if (!isSure) return;
+  await goThrough(action, wanted);
+}
+
+/** Until nothing is left or somebody stops it; what is done so far is said all the while. */
+async function goThrough(action: "retry" | "purge", filter: JobFilter): Promise<void> {
+  const inWords = (done: number): string => (action === "purge" ? `${plural(done, "job")} purged` : `${plural(done, "job")} will run again`);
+  const progress = sayProgress(action === "purge" ? "Purging…" : "Retrying…");
+  let sum: DeadLettersDone = { done: 0, passed_over: 0, next_cursor: null };
   try {
-    const { done, passed_over: passed } = await actOnDeadLetters(action, wanted);
-    const detail = passed ? { detail: `${plural(passed, "job")} passed over: someone was quicker, or it is in use` } : {};
-    say(isPurge ? `${plural(done, "job")} purged` : `${plural(done, "job")} will run again`, detail);
+    for await (sum of actOnDeadLetters(action, filter)) {
+      if (sum.next_cursor === null || progress.isStopped()) break;
+      progress.tell(`${inWords(sum.done)} so far…`);
+    }
+    const passed = sum.passed_over && `${plural(sum.passed_over, "job")} passed over: someone was quicker, or it is in use`;
+    const detail = [sum.next_cursor && "stopped; the others are as they were", passed].filter(Boolean).join(" · ");
+    say(inWords(sum.done), detail ? { detail } : {});
   } catch (error) {
-    sayProblem(error, isPurge ? "Purging" : "Retrying");
+    sayProblem(error, action === "purge" ? "Purging" : "Retrying");
+    if (sum.done) say(inWords(sum.done), { tone: "plain", detail: "before that; the others are as they were" });
+  } finally {
+    progress.end();
   }
 }

@@ -8,6 +8,8 @@ export interface Toast {
   text: string;
   detail?: string;
   undo?: () => void;
+  /** Of what goes on until it is done. */
+  stop?: () => void;
   /** For how long it stays; a bar shows it where something can be undone. */
   forMs: number;
 }
@@ -27,8 +29,28 @@ export function dismiss(id: number): void {
 export function say(text: string, more: Partial<Omit<Toast, "id" | "text">> = {}): number {
   const toast: Toast = { id: ++last, tone: "good", text, forMs: more.undo ? UNDO_MS : SHORT_MS, ...more };
   toasts.value = [...toasts.value, toast].slice(-MOST);
-  setTimeout(() => dismiss(toast.id), toast.forMs);
+  if (toast.forMs < Infinity) setTimeout(() => dismiss(toast.id), toast.forMs);
   return toast.id;
+}
+
+export interface Progress {
+  tell: (text: string) => void;
+  isStopped: () => boolean;
+  end: () => void;
+}
+
+/** What takes a while, in words that change, until it ends; whoever does it asks whether it was stopped. */
+export function sayProgress(text: string): Progress {
+  let isStopped = false;
+  const change = (more: Partial<Toast>): void => {
+    toasts.value = toasts.value.map((toast) => (toast.id === id ? { ...toast, ...more } : toast));
+  };
+  const stop = (): void => {
+    isStopped = true;
+    change({ detail: "It stops after those that are under way" });
+  };
+  const id = say(text, { tone: "plain", stop, forMs: Infinity });
+  return { tell: (now) => change({ text: now }), isStopped: () => isStopped, end: () => dismiss(id) };
 }
 
 export function sayProblem(error: unknown, doing: string): void {

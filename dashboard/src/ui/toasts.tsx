@@ -30,6 +30,11 @@ function ToastCard({ toast }: { toast: Toast }) {
           Undo
         </Button>
       )}
+      {toast.stop && (
+        <Button isSmall onClick={toast.stop}>
+          Stop
+        </Button>
+      )}
       <Button kind="quiet" isSmall icon="close" label="Dismiss" onClick={() => dismiss(toast.id)} />
       {toast.undo && <span class="toast-time" />}
     </div>

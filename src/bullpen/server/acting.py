@@ -1,7 +1,8 @@
 """The same act on many jobs, each with its own outcome."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 
 from bullpen.errors import BullpenError, JobMissing, StoreError, WrongState
@@ -89,14 +90,22 @@ async def _outcome(act: Callable[[JobRef], Awaitable[object]], job: JobRecord | 
     return DONE
 
 
-async def failed_jobs(site: Site, wanted: JobFilter, limit: int) -> AsyncIterator[list[JobRef]]:
-    """The failed jobs that the read model knows by this filter, page by page, up to so many."""
+@dataclass(frozen=True, slots=True)
+class FailedJobs:
+    pages: list[list[JobRef]]
+    next_cursor: str | None
+    """Where the others begin."""
+
+
+async def failed_jobs(site: Site, wanted: JobFilter, limit: int, cursor: str | None = None) -> FailedJobs:
+    """The failed jobs that the read model knows by this filter, up to so many."""
     assert tuple(wanted.states) == (State.FAILED,)
-    cursor: str | None = None
+    pages: list[list[JobRef]] = []
     while limit > 0:
         page = await site.records.jobs.list(wanted, limit=min(limit, _PAGE), cursor=cursor)
-        yield [JobRef(job.queue, job.id) for job in page.jobs]
+        pages.append([JobRef(job.queue, job.id) for job in page.jobs])
         limit -= len(page.jobs)
         cursor = page.next_cursor
         if cursor is None:
-            return
+            break
+    return FailedJobs(pages, cursor)

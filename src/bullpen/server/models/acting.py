@@ -99,6 +99,8 @@ class DeadLettersBody(Body):
     filter: FailedFilter | None = None
     jobs: list[RefBody] | None = Field(default=None, min_length=1, max_length=500)
     limit: int = Field(default=10_000, ge=1, le=1_000_000)
+    cursor: str | None = Field(default=None, max_length=2_000)
+    """Of the answer before: the filter goes on where that ended."""
 
 
 class DeadLettersDone(Shown):
@@ -106,3 +108,5 @@ class DeadLettersDone(Shown):
     """How many were retried or removed."""
     passed_over: int
     """How many somebody else was quicker with, or that are in use."""
+    next_cursor: str | None = None
+    """There are more than the limit: with this cursor the next call goes on."""

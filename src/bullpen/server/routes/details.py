@@ -98,19 +98,28 @@ async def flow(
     job_id: JobId,
     depth: Annotated[int, Query(ge=1, le=6)] = 3,
     limit: Annotated[int, Query(ge=1, le=100)] = 20,
+    cursor: Cursor = None,
 ) -> FlowShown:
-    """The tree below the job, down to a depth; `next_cursor` of a node asks `…/children` for more of its children."""
+    """The tree below the job, down to a depth; with `next_cursor` of a node as cursor, more of that node's children."""
     job = await job_of(site, caller, queue, job_id)
-    return await _tree(site, caller, job.ref, job, depth, limit)
+    return await _tree(site, caller, job.ref, job, depth, limit, cursor)
 
 
-async def _tree(site: Site, caller: Caller, ref: JobRef, job: JobRecord | None, depth: int, limit: int) -> FlowShown:
+async def _tree(
+    site: Site,
+    caller: Caller,
+    ref: JobRef,
+    job: JobRecord | None,
+    depth: int,
+    limit: int,
+    cursor: str | None = None,
+) -> FlowShown:
     node = FlowShown(
         queue=ref.queue, id=ref.id, name=None if job is None else job.name, state=None if job is None else job.state
     )
     if job is None:
         return node  # gone: its own children are not known any more
-    page = await site.store.children(ref, limit=limit if depth > 1 else 1)
+    page = await site.store.children(ref, limit=limit if depth > 1 else 1, cursor=cursor)
     node.has_children = bool(page.children)
     if depth > 1:
         known = await _records(site, page.children)

@@ -62,13 +62,13 @@ async def dead_letters(
 
 @many.post("/dead-letters/retry", name="dead_letters.retry")
 async def retry(request: Request, caller: JobRetrier, site: TheSite, body: DeadLettersBody) -> DeadLettersDone:
-    """Run failed jobs again with fresh attempts."""
+    """Run failed jobs again with fresh attempts; `next_cursor` of the answer goes on where the limit ended it."""
     return await _for_each(request, caller, site, body, Action.RETRY)
 
 
 @many.post("/dead-letters/purge", name="dead_letters.purge")
 async def purge(request: Request, caller: JobWriter, site: TheSite, body: DeadLettersBody) -> DeadLettersDone:
-    """Remove failed jobs for good."""
+    """Remove failed jobs for good; `next_cursor` as with a retry."""
     return await _for_each(request, caller, site, body, Action.REMOVE)
 
 
@@ -78,16 +78,18 @@ async def _for_each(
     if (body.filter is None) == (body.jobs is None):
         raise BadOption("filter: give a filter or jobs, and not both")
     outcomes: list[str] = []
+    next_cursor: str | None = None
     if body.jobs is not None:
         outcomes += await act_on(
             site, caller, action, [JobRef(one.queue, one.id) for one in body.jobs], only=State.FAILED
         )
     elif body.filter is not None:
         # Known first, then acted on: what fails again meanwhile is not taken up a second time.
-        pages = [page async for page in failed_jobs(site, _filter(caller, body.filter), body.limit)]
-        for page in pages:
+        found = await failed_jobs(site, _filter(caller, body.filter), body.limit, body.cursor)
+        next_cursor = found.next_cursor
+        for page in found.pages:
             outcomes += await act_on(site, caller, action, page, only=State.FAILED)
     done = outcomes.count(DONE)
     given = {} if body.filter is None else body.filter.model_dump(exclude_none=True)
     note(request, target=str(given.get("queue", "all queues")), done=done, filter=given)
-    return DeadLettersDone(done=done, passed_over=len(outcomes) - done)
+    return DeadLettersDone(done=done, passed_over=len(outcomes) - done, next_cursor=next_cursor)
