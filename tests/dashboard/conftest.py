@@ -73,6 +73,17 @@ async def open_page(browser: Browser, stage: Stage) -> AsyncIterator[Opener]:
     assert faults == []
 
 
+_HIDING = """isHidden => {
+    Object.defineProperty(document, "hidden", { configurable: true, get: () => isHidden });
+    document.dispatchEvent(new Event("visibilitychange"));
+}"""
+
+
+async def set_hidden(page: Page, is_hidden: bool) -> None:
+    """As a tab that another one covers; the browser of tests has no window in which one could."""
+    await page.evaluate(_HIDING, is_hidden)
+
+
 def _words(error: Error) -> str:
     return f"{error.name}: {error.message}"
 

@@ -3,9 +3,9 @@
 import re
 
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import Route, expect
 
-from tests.dashboard.conftest import Opener
+from tests.dashboard.conftest import Opener, set_hidden
 from tests.dashboard.shop import QUEUE
 from tests.dashboard.stage import Stage
 
@@ -42,6 +42,41 @@ async def test_a_list_takes_in_new_jobs(open_page: Opener, stage: Stage) -> None
     await expect(page.get_by_role("heading", name="No job fits")).to_be_visible()
     await stage.shop.quick.add(n=1)
     await expect(page.locator("td .job-name")).to_have_count(1)
+
+
+async def test_a_hidden_page_holds_no_connection_and_catches_up_when_shown(open_page: Opener, stage: Stage) -> None:
+    """A browser has six connections to a server: tabs that nobody sees must leave them to the others."""
+    first = await open_page("/jobs?name=shaky")
+    pages = [first]
+    for _ in range(6):
+        await expect(pages[-1].locator(".side .live")).to_have_text("Live")
+        await set_hidden(pages[-1], True)
+        pages.append(await first.context.new_page())
+        await pages[-1].goto("/")
+    await expect(pages[-1].locator(".side .live")).to_have_text("Live")
+    await (await stage.shop.shaky.add(n=3)).result(timeout=60)
+    await set_hidden(first, False)
+    await expect(first.locator("td .job-name")).to_have_count(1)
+    await expect(first.get_by_role("row", name=re.compile("shaky"))).to_contain_text("Completed")
+
+
+async def test_lists_that_were_never_complete_are_said_to_be_made(open_page: Opener) -> None:
+    """As a server tells it that has just begun to read a large store."""
+    page = await open_page("/")
+    sign = page.locator(".side .live")
+    await expect(sign).to_have_text("Live")
+
+    async def unfinished(route: Route) -> None:
+        answer = await route.fetch()
+        await route.fulfill(response=answer, json={**await answer.json(), "behind_ms": None})
+
+    await page.route(re.compile(r"/v1/(overview|jobs\?)"), unfinished)
+    await page.goto("/jobs?name=none-of-these")
+    await expect(sign).to_have_text("Filling…")
+    await expect(page.get_by_role("heading", name="The list is being made")).to_be_visible()
+    await page.unroute_all(behavior="wait")
+    await expect(sign).to_have_text("Live")
+    await expect(page.get_by_role("heading", name="No job fits")).to_be_visible()
 
 
 async def test_a_lost_server_is_told_and_found_again(open_page: Opener, stage: Stage) -> None:

@@ -28,6 +28,7 @@ export function useJobEvents({ queue, id }: JobRef, onEvent: () => void): void {
       openStream(url("/events", { queue, job: id }), {
         kinds: KINDS,
         onEvent: () => latest.current(),
+        onReturn: () => latest.current(),
       }),
     [queue, id],
   );

@@ -69,7 +69,7 @@ export function JobList({ filter, hidesQueue = false }: JobListProps) {
       <View of={load} lines={10}>
         {(page) =>
           rows.length === 0 ? (
-            <NoJobs filter={filter} />
+            <NoJobs filter={filter} isFilling={page.behind_ms === null} />
           ) : (
             <>
               <Table
@@ -113,7 +113,8 @@ function useSelection(rows: JobRow[]) {
   };
 }
 
-function NoJobs({ filter }: { filter: jobs.JobFilter }) {
+function NoJobs({ filter, isFilling }: { filter: jobs.JobFilter; isFilling: boolean }) {
+  if (isFilling) return <Empty title="The list is being made">What the store has is read for the first time. Jobs appear here as they are found.</Empty>;
   const asked = Object.keys(filter).filter((word) => word !== "queue" && word !== "state");
   if (asked.length > 0) return <Empty title="No job fits">Take a filter away, or search for the beginning of a word: id, name, tag, error.</Empty>;
   return <Empty title={filter.state ? "No job is in this state" : "No jobs"}>They appear here as soon as there are some; nothing needs to be reloaded.</Empty>;

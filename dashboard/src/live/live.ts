@@ -10,13 +10,20 @@ const BEHIND_FROM_MS = 3_000;
 const ANYWAY_MS = 5_000;
 
 export const streamState = signal<StreamState>("opening");
-/** How old what the lists say may be, as the server last told. */
-export const behindMs = signal(0);
+/** How old what the lists say may be, as the server last told; null while they were never complete. */
+export const behindMs = signal<number | null>(0);
 export const lastUpdate = signal<{ update: LiveUpdate; number: number } | null>(null);
 
-export const liveSign = computed<{ tone: "good" | "odd" | "bad"; text: string }>(() => {
+export interface Sign {
+  tone: "good" | "odd" | "bad";
+  text: string;
+  hint?: string;
+}
+
+export const liveSign = computed<Sign>(() => {
   if (streamState.value === "reconnecting") return { tone: "bad", text: "Reconnecting…" };
   if (streamState.value === "opening") return { tone: "odd", text: "Connecting…" };
+  if (behindMs.value === null) return { tone: "odd", text: "Filling…", hint: "Lists are being made from what the store has: jobs may still be missing" };
   if (behindMs.value >= BEHIND_FROM_MS) return { tone: "odd", text: `Behind by ${Math.round(behindMs.value / 1000)} s` };
   return { tone: "good", text: "Live" };
 });
@@ -28,10 +35,10 @@ effect(() => {
   const close = openStream(url("/live"), {
     kinds: ["queues"],
     onState: (state) => {
-      // What happened while nobody listened is not told again: let every view look anew.
-      if (state === "live" && streamState.peek() === "reconnecting") tell({ queues: {}, jobs_changed: {} });
       streamState.value = state;
     },
+    // Let every view look anew.
+    onReturn: () => tell({ queues: {}, jobs_changed: {} }),
     onEvent: (_, data) => tell(data as LiveUpdate),
   });
   return close;

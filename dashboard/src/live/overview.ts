@@ -21,7 +21,7 @@ export async function reloadOverview(): Promise<void> {
     const found = await loadOverview();
     overview.value = found;
     overviewProblem.value = null;
-    behindMs.value = found.behind_ms ?? 0;
+    behindMs.value = found.behind_ms;
   } catch (error) {
     overviewProblem.value = asProblem(error);
   }

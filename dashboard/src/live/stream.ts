@@ -1,4 +1,5 @@
 // One server-sent stream that comes back by itself, also after answers that end an EventSource for good.
+// A page that nobody sees has none: a browser keeps six connections to a server, for all its tabs together.
 
 export type StreamState = "opening" | "live" | "reconnecting";
 
@@ -6,6 +7,8 @@ export interface StreamHandlers {
   kinds: readonly string[];
   onEvent: (kind: string, data: unknown) => void;
   onState?: (state: StreamState) => void;
+  /** It is there again; what happened meanwhile is not told, unless the address asks for it. */
+  onReturn?: () => void;
 }
 
 const FIRST_WAIT_MS = 500;
@@ -16,13 +19,15 @@ export function openStream(address: string | (() => string), handlers: StreamHan
   let source: EventSource | null = null;
   let timer: ReturnType<typeof setTimeout> | undefined;
   let waitMs = FIRST_WAIT_MS;
-  let isClosed = false;
+  let wasLive = false;
 
   function connect(): void {
     source = new EventSource(typeof address === "string" ? address : address());
     source.onopen = () => {
       waitMs = FIRST_WAIT_MS;
       handlers.onState?.("live");
+      if (wasLive) handlers.onReturn?.();
+      wasLive = true;
     };
     source.onerror = () => {
       handlers.onState?.("reconnecting");
@@ -34,18 +39,29 @@ export function openStream(address: string | (() => string), handlers: StreamHan
   }
 
   function later(): void {
-    source?.close();
-    clearTimeout(timer);
-    if (!isClosed) timer = setTimeout(connect, waitMs);
+    rest();
+    timer = setTimeout(connect, waitMs);
     waitMs = Math.min(waitMs * 2, LONGEST_WAIT_MS);
   }
 
-  handlers.onState?.("opening");
-  connect();
-  return () => {
-    isClosed = true;
+  function rest(): void {
     clearTimeout(timer);
     source?.close();
+    source = null;
+  }
+
+  function showOrHide(): void {
+    rest();
+    if (document.hidden) return;
+    handlers.onState?.("opening");
+    connect();
+  }
+
+  showOrHide();
+  document.addEventListener("visibilitychange", showOrHide);
+  return () => {
+    document.removeEventListener("visibilitychange", showOrHide);
+    rest();
   };
 }
 

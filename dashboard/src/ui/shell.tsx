@@ -82,9 +82,9 @@ function Brand() {
 }
 
 function LiveSign() {
-  const { tone, text } = liveSign.value;
+  const { tone, text, hint } = liveSign.value;
   return (
-    <span class={`live tone-${tone}`} role="status">
+    <span class={`live tone-${tone}`} role="status" title={hint}>
       <i class="dot" />
       {text}
     </span>
