@@ -20,6 +20,7 @@ class Shop:
         self.gated = self.pen.job(queue=QUEUE)(gated)
         self.asking = self.pen.job(queue=QUEUE)(asking)
         self.leaf = self.pen.job(queue=FLOWS)(leaf)
+        self.fallen = self.pen.job(queue=FLOWS)(fallen)
         self.root = self.pen.job(queue=FLOWS)(root)
 
 
@@ -59,6 +60,10 @@ async def _prepare() -> str:
 
 async def leaf(ctx: Context, n: int) -> int:
     return n
+
+
+async def fallen(ctx: Context, why: str) -> None:
+    raise Unrecoverable(why)
 
 
 async def root(ctx: Context) -> int:

@@ -5,8 +5,10 @@ import re
 import pytest
 from playwright.async_api import Locator, Page, expect
 
+from bullpen.flows.shapes import with_children
+from bullpen.job.state import State
 from tests.dashboard.conftest import Opener
-from tests.dashboard.shop import QUEUE
+from tests.dashboard.shop import FLOWS, QUEUE
 from tests.dashboard.stage import Stage
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.xdist_group("dashboard")]
@@ -78,6 +80,31 @@ async def test_failures_stand_together_by_type_and_cause(open_page: Opener, stag
     await expect(page.locator("td .job-name")).to_have_count(2)
 
 
+async def test_failures_are_looked_at_by_queue(open_page: Opener, stage: Stage) -> None:
+    """Each tab says how many jobs failed there, and has an address."""
+    job = await stage.shop.fallen.add(why="too windy")
+    await stage.until(lambda: _has_failed(stage, job.id))
+    page = await open_page("/failures")
+    rows = page.get_by_role("table").locator("tbody tr")
+    tabs = page.get_by_role("group", name="Failed jobs by queue")
+    await expect(tabs.get_by_role("button")).to_have_text(["All queues3", f"{QUEUE}2", f"{FLOWS}1"])
+    await expect(rows).to_have_count(2)
+    await tabs.get_by_role("button", name=FLOWS).click()
+    await expect(page).to_have_url(re.compile(rf"/failures\?queue={FLOWS}$"))
+    await expect(rows).to_have_count(1)
+    await expect(rows).to_contain_text("too windy")
+    await page.goto(f"/queues/{QUEUE}")
+    await page.locator(".figures").get_by_role("link", name="Failed").click()
+    await expect(page).to_have_url(re.compile(rf"/failures\?queue={QUEUE}$"))
+    await expect(tabs.get_by_role("button", name=QUEUE)).to_have_attribute("aria-pressed", "true")
+    await expect(rows).to_contain_text("no such customer")
+
+
+async def _has_failed(stage: Stage, job_id: str) -> bool:
+    (job,) = await stage.shop.pen.store.look(FLOWS, [job_id])
+    return job is not None and job.state is State.FAILED
+
+
 async def test_a_retried_job_tells_of_its_attempts_and_its_result(open_page: Opener, stage: Stage) -> None:
     job = await stage.shop.shaky.add(n=7)
     assert await job.result(timeout=60) == 7
@@ -133,6 +160,33 @@ async def test_a_flow_is_a_graph_of_its_jobs(open_page: Opener, stage: Stage) ->
     await expect(page.locator(".flow-node.state-completed")).to_have_count(4)
     await page.locator(".flow-node", has_text="leaf").first.click()
     await expect(page.get_by_role("heading", name="leaf", level=1)).to_be_visible()
+
+
+async def test_more_children_of_a_flow_are_shown_on_demand(open_page: Opener, stage: Stage) -> None:
+    queue = stage.shop.pen.queue("large")  # nobody works on it: all of it stays
+    job = await stage.shop.pen.flow(queue.prepare("whole", {}), [queue.prepare("item", {}) for _ in range(25)])
+    page = await open_page(f"/queues/large/jobs/{job.id}/flow")
+    items = page.locator(".flow-node", has_text="item")
+    await expect(items).to_have_count(20)
+    await expect(page.get_by_text("there are more")).to_be_visible()
+    await page.get_by_role("link", name="Show more below whole").click()
+    await expect(items).to_have_count(25)
+    await expect(page.locator(".flow-more")).to_have_count(0)
+    await expect(page.get_by_text("there are more")).to_have_count(0)
+
+
+async def test_a_deep_flow_is_gone_down_by_keyboard(open_page: Opener, stage: Stage) -> None:
+    queue = stage.shop.pen.queue("large")
+    tree = queue.prepare("bottom", {})
+    for name in ("low", "middle", "upper"):
+        tree = with_children(queue.prepare(name, {}), [tree])
+    job = await stage.shop.pen.flow(queue.prepare("top", {}), [tree])
+    page = await open_page(f"/queues/large/jobs/{job.id}/flow")
+    await expect(page.locator(".flow-node")).to_have_count(3)
+    await page.get_by_role("link", name="Show more below middle").press("Enter")
+    await page.get_by_role("link", name="Show more below low").press("Enter")
+    await expect(page.locator(".flow-node", has_text="bottom")).to_have_count(1)
+    await expect(page.locator(".flow-more")).to_have_count(0)
 
 
 async def test_workers_are_listed_with_their_queues(open_page: Opener) -> None:

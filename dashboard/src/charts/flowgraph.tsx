@@ -1,24 +1,36 @@
 // A flow as a graph: a job to the left, those it waits for to its right.
 import { useMemo } from "preact/hooks";
-import { jobPage } from "../addresses";
+import { flowPage, jobPage } from "../addresses";
 import type { FlowNode, JobRef } from "../api/wire";
+import { keyOf } from "../jobs/actions";
 import { shortId } from "../jobs/columns";
 import { stateName } from "../ui/state";
-import { layOut, NODE_HEIGHT, NODE_WIDTH, type Edge, type PlacedNode } from "./flowlayout";
+import { layOut, NODE_HEIGHT, NODE_WIDTH, type Edge, type MorePlace, type PlacedNode } from "./flowlayout";
 
 const NAME_LENGTH = 24;
 const ID_LENGTH = 29;
+const MORE_WIDTH = 96;
 
-export function FlowGraph({ root, current }: { root: FlowNode; current?: JobRef }) {
+interface FlowGraphProps {
+  root: FlowNode;
+  current?: JobRef;
+  /** Shows more children of a node; without it they are on the page of the flow. */
+  onMore?: (node: FlowNode) => void;
+}
+
+export function FlowGraph({ root, current, onMore }: FlowGraphProps) {
   const layout = useMemo(() => layOut(root), [root]);
   return (
     <div class="flow" tabIndex={0} role="region" aria-label="Flow graph">
       <svg width={layout.width} height={layout.height} role="group" aria-label={`Flow of ${root.name}: ${layout.nodes.length} jobs`}>
         {layout.edges.map((edge) => (
-          <path key={`${edge.to.node.queue}/${edge.to.node.id}`} class="flow-edge" d={curve(edge)} />
+          <path key={"node" in edge.to ? keyOf(edge.to.node) : `more of ${keyOf(edge.from.node)}`} class={"node" in edge.to ? "flow-edge" : "flow-edge is-more"} d={curve(edge)} />
         ))}
         {layout.nodes.map((placed) => (
-          <Node key={`${placed.node.queue}/${placed.node.id}`} placed={placed} isCurrent={isSame(placed.node, current)} />
+          <Node key={keyOf(placed.node)} placed={placed} isCurrent={isSame(placed.node, current)} />
+        ))}
+        {layout.more.map((place) => (
+          <More key={keyOf(place.of.node)} place={place} onMore={onMore} />
         ))}
       </svg>
     </div>
@@ -42,11 +54,26 @@ function Node({ placed, isCurrent }: { placed: PlacedNode; isCurrent: boolean })
           {cut(`${node.queue} · ${shortId(node.id)}`, ID_LENGTH)}
         </text>
         <circle class={`flow-dot fill-${state}`} cx={NODE_WIDTH - 14} cy="15" r="4" />
-        {placed.hasMore && (
-          <text class="flow-more" x={NODE_WIDTH + 8} y={NODE_HEIGHT - 6}>
-            + more
-          </text>
-        )}
+      </g>
+    </a>
+  );
+}
+
+/** A link for those who follow links: where nobody loads more here, it leads to a page that does. */
+function More({ place, onMore }: { place: MorePlace; onMore: FlowGraphProps["onMore"] }) {
+  const { node } = place.of;
+  function load(event: MouseEvent): void {
+    if (!onMore) return;
+    event.preventDefault();
+    onMore(node);
+  }
+  return (
+    <a href={flowPage(node)} class="flow-more" aria-label={`Show more below ${node.name ?? node.id}`} onClick={load}>
+      <g transform={`translate(${place.x} ${place.y})`}>
+        <rect class="flow-box" width={MORE_WIDTH} height={NODE_HEIGHT} rx="8" />
+        <text class="flow-more-text" x="14" y="28">
+          Show more
+        </text>
       </g>
     </a>
   );

@@ -1,4 +1,5 @@
 // Where the nodes of a tree stand: depth to the right, leaves below each other, parents beside their middle.
+import { hasMore } from "../api/jobs";
 import type { FlowNode } from "../api/wire";
 
 export const NODE_WIDTH = 222;
@@ -11,18 +12,24 @@ export interface PlacedNode {
   node: FlowNode;
   x: number;
   y: number;
-  /** Whether it has children that are not shown. */
-  hasMore: boolean;
+}
+
+/** Where those children of a node would begin that are not shown. */
+export interface MorePlace {
+  of: PlacedNode;
+  x: number;
+  y: number;
 }
 
 export interface Edge {
   from: PlacedNode;
-  to: PlacedNode;
+  to: PlacedNode | MorePlace;
 }
 
 export interface FlowLayout {
   nodes: PlacedNode[];
   edges: Edge[];
+  more: MorePlace[];
   width: number;
   height: number;
 }
@@ -30,20 +37,25 @@ export interface FlowLayout {
 export function layOut(root: FlowNode): FlowLayout {
   const nodes: PlacedNode[] = [];
   const edges: Edge[] = [];
+  const more: MorePlace[] = [];
   let nextRow = 0;
   let deepest = 0;
 
   function place(node: FlowNode, depth: number): PlacedNode {
     deepest = Math.max(deepest, depth);
-    const children = node.children.map((child) => place(child, depth + 1));
-    const first = children[0];
-    const last = children.at(-1);
-    const y = first && last ? (first.y + last.y) / 2 : MARGIN + nextRow++ * ROW;
-    // Deeper or further children than the answer holds are a click away.
-    const hasMore = node.next_cursor !== null || (node.has_children && children.length === 0);
-    const placed = { node, x: MARGIN + depth * COLUMN, y, hasMore };
+    const placed: PlacedNode = { node, x: MARGIN + depth * COLUMN, y: 0 };
+    const below: (PlacedNode | MorePlace)[] = node.children.map((child) => place(child, depth + 1));
+    if (hasMore(node)) {
+      deepest = Math.max(deepest, depth + 1);
+      const rest = { of: placed, x: placed.x + COLUMN, y: MARGIN + nextRow++ * ROW };
+      more.push(rest);
+      below.push(rest);
+    }
+    const first = below[0];
+    const last = below.at(-1);
+    placed.y = first && last ? (first.y + last.y) / 2 : MARGIN + nextRow++ * ROW;
     nodes.push(placed);
-    for (const child of children) edges.push({ from: placed, to: child });
+    for (const one of below) edges.push({ from: placed, to: one });
     return placed;
   }
 
@@ -51,6 +63,7 @@ export function layOut(root: FlowNode): FlowLayout {
   return {
     nodes,
     edges,
+    more,
     width: deepest * COLUMN + NODE_WIDTH + 2 * MARGIN,
     height: Math.max(1, nextRow) * ROW - (ROW - NODE_HEIGHT) + 2 * MARGIN,
   };

@@ -4,14 +4,17 @@ import { failures } from "../api/jobs";
 import type { FailureGroup } from "../api/wire";
 import { count, plural } from "../format";
 import { useLiveReload } from "../live/live";
-import { navigate, place } from "../router";
+import { overview } from "../live/overview";
+import { navigate, place, setQuery } from "../router";
 import { useLoad } from "../state/load";
 import { useRowFocus } from "../state/rowfocus";
 import { may } from "../state/session";
 import { Button } from "../ui/button";
 import { Empty } from "../ui/notes";
 import { Card, Page } from "../ui/page";
+import { countOf } from "../ui/state";
 import { Table, type Column } from "../ui/table";
+import { Tabs } from "../ui/tabs";
 import { Ago } from "../ui/time";
 import { View } from "../ui/view";
 import { act } from "./deadletters";
@@ -29,11 +32,12 @@ export function FailuresPage() {
   });
   return (
     <Page title="Failures" lead={load.data && summary(groups)}>
+      <QueueTabs current={queue} />
       <Card isFlush>
         <View of={load}>
           {() =>
             groups.length === 0 ? (
-              <Empty title="Nothing has failed">When jobs fail for good, they are grouped here by type and cause.</Empty>
+              <Empty title={queue ? `Nothing has failed in ${queue}` : "Nothing has failed"}>When jobs fail for good, they are grouped here by type and cause.</Empty>
             ) : (
               <Table label="Failures by type and cause" columns={columns(load.reload)} rows={groups} keyOf={keyOf} focused={focused} />
             )
@@ -42,6 +46,16 @@ export function FailuresPage() {
       </Card>
     </Page>
   );
+}
+
+/** A queue is a role of the workforce: whose jobs fail, the most first. */
+function QueueTabs({ current }: { current: string | undefined }) {
+  const failed = (overview.value?.queues ?? []).map(({ name, counts }) => ({ name, jobs: countOf(counts, "failed") }));
+  const shown = failed.filter(({ name, jobs }) => jobs > 0 || name === current).toSorted((one, other) => other.jobs - one.jobs);
+  if (shown.length === 0) return null;
+  const all = failed.reduce((sum, { jobs }) => sum + jobs, 0);
+  const tabs = [{ id: "", name: "All queues", count: count(all) }, ...shown.map(({ name, jobs }) => ({ id: name, name, count: count(jobs) }))];
+  return <Tabs label="Failed jobs by queue" tabs={tabs} current={current ?? ""} onPick={(name) => setQuery({ queue: name })} />;
 }
 
 function summary(groups: FailureGroup[]): string {

@@ -1,4 +1,5 @@
 // One queue: how it stands, its last hour, its jobs by state, its groups, limits and tenants.
+import { failuresPage } from "../addresses";
 import { minutes, queue as loadQueue } from "../api/queues";
 import type { QueueDetail, State } from "../api/wire";
 import { CHART_MINUTES, LatencyChart, RateChart } from "../charts/queuecharts";
@@ -74,7 +75,7 @@ function Figures({ queue }: { queue: QueueDetail }) {
     <div class="figures">
       <Figure label="Waiting" value={count(ready(queue.counts))} note={queue.oldest_waiting_ms === null || ready(queue.counts) === 0 ? "nothing is late" : `oldest ${duration(queue.oldest_waiting_ms)}`} />
       <Figure label="Active" value={count(countOf(queue.counts, "active"))} tone="active" />
-      <Figure label="Failed" value={count(failed)} tone={failed ? "failed" : undefined} />
+      <Figure label="Failed" value={count(failed)} tone={failed ? "failed" : undefined} {...(failed ? { href: failuresPage(queue.name), note: "by cause" } : {})} />
       <Figure label="Added" value={rate(queue.rates.added_per_s)} note="a second" />
       <Figure label="Completed" value={rate(queue.rates.completed_per_s)} note="a second" tone="completed" />
       <Figure label="Wait" value={duration(queue.wait_ms.p50)} note={`p95 ${duration(queue.wait_ms.p95)}`} />
