@@ -10,9 +10,10 @@ from pathlib import Path
 from bullpen.agents.agents import Agents
 from bullpen.agents.llm.deltas import Delta, TextDelta
 from bullpen.agents.llm.models import ModelTable, table_of
-from bullpen.agents.llm.scripted import CallTurn, ScriptedProvider, Turn
+from bullpen.agents.llm.scripted import CallTurn, Fault, ScriptedProvider, Turn
 from bullpen.agents.llm.words import Request, Role, Usage
 from bullpen.agents.tools.policy import Policy
+from bullpen.agents.tools.tool import ToolContext
 from bullpen.app import Bullpen
 
 MODEL = "parrot"
@@ -38,6 +39,7 @@ MODELS: ModelTable = table_of(
 )  # fmt: skip
 PAUSE = "…"
 """A model that has said this waits at the gate `words`."""
+DRAWING = b'<svg xmlns="http://www.w3.org/2000/svg" width="8" height="8"><circle cx="4" cy="4" r="3"/></svg>'
 _CHUNK = 6
 
 
@@ -48,10 +50,13 @@ class Agency:
         self.agents.tool(policy=Policy.READ_ONLY)(look_up)
         self.agents.tool(policy=Policy.READ_ONLY)(wait_at)
         self.agents.tool(policy=Policy.ONCE)(charge)
+        self.agents.tool(policy=Policy.READ_ONLY)(draw)
 
 
 class _Gated(ScriptedProvider):
     async def stream(self, request: Request) -> AsyncGenerator[Delta, None]:
+        if _prompt(request).startswith("stars"):
+            await _gate("sky")
         async for delta in super().stream(request):
             yield delta
             if isinstance(delta, TextDelta) and PAUSE in delta.text:
@@ -65,7 +70,11 @@ async def _gate(name: str) -> None:
 
 def answer(request: Request) -> Turn:
     """By the first word of the prompt; how many tools have answered says where it is."""
-    prompt = next(message.text for message in request.messages if message.role is Role.USER)
+    prompt = _prompt(request)
+    if any(tool.name == "research" for tool in request.tools):
+        return _says("I split it up.", CallTurn("research", {"questions": ["sun", "moon", "stars"]}))
+    if "# What was found" in prompt:
+        return _says("Joined: the sky is large.")
     results = [result for message in request.messages for result in message.results]
     word = prompt.split()[0].lower()
     if word == "weather" and not results:
@@ -75,9 +84,17 @@ def answer(request: Request) -> Turn:
         return _says("I wait at the gate.", CallTurn("wait_at", {"gate": prompt.split()[1]}))
     if word == "charge" and not results:
         return _says("I charge the card.", CallTurn("charge", {"cents": 1250}))
+    if word == "draw" and not results:
+        return _says("I draw it.", CallTurn("draw", {}))
+    if word == "moon":
+        return Turn(error=Fault("content-refused"))
     if word == "talk":
         return _says(f"I begin {PAUSE} and I come to an end.")
     return _says(f"Done: {'; '.join(result.text for result in results) or prompt}")
+
+
+def _prompt(request: Request) -> str:
+    return next(message.text for message in request.messages if message.role is Role.USER)
 
 
 def _says(text: str, *calls: CallTurn) -> Turn:
@@ -101,6 +118,12 @@ async def charge(cents: int) -> str:
     """Charges a card, which must not happen twice."""
     await _gate("bank")
     return f"charged {cents} cents"
+
+
+async def draw(ctx: ToolContext) -> str:
+    """A picture and a table."""
+    await ctx.keep_file("sales.svg", DRAWING, mime="image/svg+xml")
+    return await ctx.keep_file("sales ü.csv", b"may,7\n", mime="text/csv")
 
 
 pen = Agency().pen

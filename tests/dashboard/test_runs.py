@@ -7,10 +7,10 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import FilePayload, Locator, Page, expect
 
-from bullpen.agents.words import Submitted
+from bullpen.agents.words import Submitted, TaskRequest
 from bullpen.records.runs.words import ProgressKind
-from tests.dashboard.agentstage import AgentStage, agent_stage
-from tests.dashboard.conftest import Opener
+from tests.dashboard.agentstage import TENANT, AgentStage, agent_stage
+from tests.dashboard.conftest import Opener, set_hidden
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.xdist_group("dashboard")]
 
@@ -107,6 +107,52 @@ async def test_a_page_whose_server_was_away_goes_on_without_gap(open_page: Opene
         ["Asked", "A worker began", "Step 1", "Step 2", "Completed"]
     )
     await expect(_steps(page).locator(".tool")).to_have_count(1)
+
+
+async def test_a_page_that_was_hidden_goes_on_without_gap(open_page: Opener, stage: AgentStage) -> None:
+    run = await stage.submit("Wait hidden for it")
+    page = await open_page(f"/runs/{run.run_id}")
+    await expect(_steps(page).locator(".tool")).to_contain_text("running")
+    await set_hidden(page, True)
+    stage.gate("hidden").touch()
+    await stage.agents.result(run.run_id, timeout=60)
+    await expect(_steps(page).locator(".tool")).to_contain_text("running")
+    await set_hidden(page, False)
+    await expect(_heading(page)).to_contain_text("Completed")
+    await expect(_steps(page).locator(".story-head b")).to_have_text(
+        ["Asked", "A worker began", "Step 1", "Step 2", "Completed"]
+    )
+
+
+async def test_what_a_run_made_is_opened_and_saved(open_page: Opener, stage: AgentStage) -> None:
+    """A picture opens beside the page; anything else is saved under its own name."""
+    run = await stage.done("Draw the sales")
+    page = await open_page(f"/runs/{run.run_id}")
+    made = page.get_by_role("region", name="Artifacts")
+    await expect(made.get_by_role("link")).to_have_count(2)
+    async with page.expect_download() as saving:
+        await made.get_by_role("link", name="sales ü.csv").click()
+    saved = await saving.value
+    assert saved.suggested_filename == "sales ü.csv"
+    assert (await saved.path()).read_bytes() == b"may,7\n"
+
+
+async def test_research_shows_its_agents_and_leads_to_each(open_page: Opener, stage: AgentStage) -> None:
+    asked = TaskRequest(prompt="Study the sky", task_type="wide_research")
+    run = await stage.agents.submit(asked, tenant=TENANT, created_by="ann")
+    page = await open_page(f"/runs/{run.run_id}", may_fail=True)
+    agents = page.get_by_role("region", name="Agents")
+    for question, state in (("sun", "Completed"), ("moon", "Failed"), ("stars", "Running")):
+        await expect(agents.get_by_role("listitem").filter(has_text=question)).to_contain_text(state)
+    await expect(_steps(page)).to_contain_text("waits for 3 agents")
+    stage.gate("sky").touch()
+    await expect(agents).to_contain_text("3 of 3 are done")
+    await agents.get_by_role("link", name="moon").click()
+    await expect(page).to_have_url(re.compile("task="))
+    await expect(page.get_by_role("region", name="Why it has no answer")).to_be_visible()
+    await page.get_by_role("region", name="Facts").get_by_role("link", name="Study the sky").click()
+    await agents.get_by_role("link", name="stars").click()
+    await expect(page.get_by_role("region", name="Answer")).to_contain_text("Done: stars")
 
 
 async def test_a_run_is_cancelled_after_a_question(open_page: Opener, stage: AgentStage) -> None:

@@ -4,6 +4,7 @@ import { replayPage } from "../addresses";
 import * as runs from "../api/runs";
 import type { Run, RunTask } from "../api/runs";
 import { Artifacts, Inputs } from "../run/artifacts";
+import { Children, questionOf } from "../run/children";
 import { useRunEvents, type Watched } from "../run/events";
 import { RunFacts } from "../run/facts";
 import { Meter } from "../run/meter";
@@ -48,7 +49,7 @@ export function RunPage({ id }: { id: string }) {
           <code>{id}</code>
         </>
       }
-      badge={run && <RunBadge state={run.state} />}
+      badge={run && <RunBadge state={run.state} isAsking={run.tasks.some(({ question }) => question !== null)} />}
       actions={run && <Actions run={run} reload={load.reload} />}
     >
       <View of={load} lines={12}>
@@ -103,6 +104,7 @@ function Body({ run, watched, made, reload }: BodyProps) {
         <div class="job-main">
           <QuestionCard task={task} onAnswered={reload} />
           <OutcomeCard task={task} />
+          <Children run={run} task={task} />
           <StoryView task={task} story={watched.stories.get(task.task_id)} steps={steps.data ?? []} aside={isLost ? <span class="is-bad" role="status">Reconnecting; nothing is missed</span> : runs.isOver(run.state) ? "the whole log" : "live"} />
         </div>
         <div class="job-side">
@@ -122,6 +124,6 @@ export function taskHere(run: Run): RunTask | undefined {
 }
 
 export function TaskTabs({ run, current }: { run: Run; current: RunTask }) {
-  const tabs = run.tasks.map((task, at) => ({ id: task.task_id, name: `${at + 1}. ${firstWords(task.prompt, 28)}`, state: toneOfRun(task.state), count: runStateName(task.state) }));
+  const tabs = run.tasks.map((task, at) => ({ id: task.task_id, name: `${at + 1}. ${firstWords(questionOf(task), 28)}`, state: toneOfRun(task.state), count: runStateName(task.state, task.question !== null) }));
   return <Tabs label="Tasks" tabs={tabs} current={current.task_id} onPick={(task) => setQuery({ task, at: null })} />;
 }

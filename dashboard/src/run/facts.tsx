@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { comparePage, jobPage, runPage } from "../addresses";
+import { comparePage, jobPage, runPage, taskPage } from "../addresses";
 import { task as taskOf, type Run, type RunTask } from "../api/runs";
 import { credits, NONE } from "../format";
 import { firstWords } from "../runs/columns";
@@ -11,11 +11,13 @@ import { Ago, Moment } from "../ui/time";
 type Fact = [name: string, value: ComponentChildren];
 
 export function RunFacts({ run, task }: { run: Run; task: RunTask }) {
+  const parent = run.tasks.find(({ task_id }) => task_id === task.parent);
   const facts: (Fact | false)[] = [
     ["Run", <span class="copied"><code>{run.run_id}</code><Copy text={run.run_id} label="Copy the run's id" /></span>],
     ["Tenant", run.tenant],
     ["Asked by", run.created_by || NONE],
     ["Asked", <><Moment ms={run.created_ms} /> <span class="muted"><Ago ms={run.created_ms} /></span></>],
+    parent !== undefined && ["Part of", <a href={taskPage(run.run_id, parent.task_id)}>{firstWords(parent.prompt, 60)}</a>],
     ["Kind", task.task_type.replaceAll("_", " ")],
     ["Model", task.model],
     ["Job", <a href={jobPage({ queue: task.queue, id: task.task_id })} title={task.task_id}>in {task.queue}</a>],

@@ -13,7 +13,9 @@ const STATES: Record<RunState, [name: string, tone: string]> = {
   timeout: ["Out of time", "failed"],
 };
 
-export function runStateName(state: RunState): string {
+/** What is set aside waits for a person, or for other agents. */
+export function runStateName(state: RunState, isAsking = true): string {
+  if (state === "suspended" && !isAsking) return "Waits for agents";
   return STATES[state]?.[0] ?? state;
 }
 
@@ -21,11 +23,11 @@ export function toneOfRun(state: RunState): string {
   return STATES[state]?.[1] ?? "waiting";
 }
 
-export function RunBadge({ state }: { state: RunState }) {
+export function RunBadge({ state, isAsking = true }: { state: RunState; isAsking?: boolean }) {
   return (
     <span class={`badge state-${toneOfRun(state)}`}>
       <i class="dot" />
-      {runStateName(state)}
+      {runStateName(state, isAsking)}
     </span>
   );
 }
