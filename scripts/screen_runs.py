@@ -8,9 +8,11 @@ from pathlib import Path
 from bullpen import Bullpen, WorkerOptions
 from bullpen.agents.agents import Agents
 from bullpen.agents.llm.models import table_of
-from bullpen.agents.llm.scripted import CallTurn, ScriptedProvider, Turn
+from bullpen.agents.llm.scripted import CallTurn, Fault, ScriptedProvider, Turn
 from bullpen.agents.llm.words import Request, Role, Usage
 from bullpen.agents.tools.policy import Policy
+from bullpen.agents.tools.tool import ToolContext
+from bullpen.agents.words import TaskRequest
 from bullpen.records.runs.words import ProgressKind
 
 _TENANT = "default"
@@ -30,6 +32,14 @@ _MODELS = table_of(
 )
 _REPORT = "Compare the three suppliers by price and delivery time, and say whom we should order from."
 _REFUND = "Refund order 4711, and write the customer a short note."
+_CHART = "Draw a chart of the sales of each month, and give me the numbers."
+_RESEARCH = "What do our three largest competitors charge, and what do their customers complain about?"
+_QUESTIONS = (
+    "What does Nordwind charge?",
+    "What does Fuchs & Sons charge?",
+    "What do customers of both complain about?",
+)
+_DRAWING = b'<svg xmlns="http://www.w3.org/2000/svg" width="90" height="40"><path d="M0 40L30 12L60 25L90 3"/></svg>'
 _LETTER = "Write a letter to all customers about the new opening hours."
 _SLOW_S = 0.7
 _LONG = (
@@ -44,6 +54,7 @@ async def runs_in(folder: Path) -> AsyncIterator[dict[str, str]]:
     async with Bullpen(f"sqlite:{folder / 'queue.db'}") as pen:
         agents = Agents(pen, f"sqlite:{folder / 'records.db'}", providers=[ScriptedProvider(_answer)], models=_MODELS)
         agents.tool(policy=Policy.READ_ONLY)(look_up_prices)
+        agents.tool(policy=Policy.READ_ONLY)(draw_chart)
         agents.tool(policy=Policy.ONCE)(refund)
         async with agents:
             await agents.deposit(_TENANT, 500)
@@ -52,6 +63,8 @@ async def runs_in(folder: Path) -> AsyncIterator[dict[str, str]]:
                 done = await _done(agents, _REPORT)
                 for prompt in ("Sum up yesterday's tickets.", "Translate the manual's first page into French."):
                     await _done(agents, prompt)
+                made = await _done(agents, _CHART)
+                research = await _done(agents, TaskRequest(prompt=_RESEARCH, task_type="wide_research"))
                 stopped = await agents.submit(_LETTER, tenant=_TENANT, created_by="max")
                 live = await agents.submit(_LETTER, tenant=_TENANT, created_by="ann")
                 await agents.cancel(stopped.run_id)
@@ -59,13 +72,15 @@ async def runs_in(folder: Path) -> AsyncIterator[dict[str, str]]:
                     "{run}": f"/runs/{done}",
                     "{run-live}": f"/runs/{live.run_id}",
                     "{run-asking}": f"/runs/{asking}",
+                    "{run-made}": f"/runs/{made}",
+                    "{run-research}": f"/runs/{research}",
                     "{replay}": f"/runs/{done}/replay?at=3",
                     "{compare}": f"/runs/{done}/compare?with={await _forked(agents, done)}",
                 }
 
 
-async def _done(agents: Agents, prompt: str) -> str:
-    sent = await agents.submit(prompt, tenant=_TENANT, created_by="ann")
+async def _done(agents: Agents, request: TaskRequest | str) -> str:
+    sent = await agents.submit(request, tenant=_TENANT, created_by="ann")
     await agents.result(sent.run_id)
     return sent.run_id
 
@@ -102,6 +117,14 @@ async def _working(agents: Agents) -> AsyncIterator[None]:
 def _answer(request: Request) -> Turn:
     prompt = next(message.text for message in request.messages if message.role is Role.USER)
     results = [result for message in request.messages for result in message.results]
+    if any(tool.name == "research" for tool in request.tools):
+        return Turn(text="Three questions.", calls=(CallTurn("research", {"questions": list(_QUESTIONS)}),))
+    if "# What was found" in prompt:
+        return Turn(text="Nordwind is the cheapest, and its customers complain the most.", usage=Usage(1_900, 310))
+    if prompt.startswith(_QUESTIONS[2]):
+        return Turn(error=Fault("content-refused"))
+    if prompt == _CHART and not results:
+        return Turn(text="I draw it first.", calls=(CallTurn("draw_chart", {}),), usage=Usage(640, 90))
     if prompt == _LETTER:
         return Turn(text=_LONG, chunk=14, delay=_SLOW_S, usage=Usage(420, 900))
     if prompt == _REFUND and not results:
@@ -121,6 +144,12 @@ async def look_up_prices(supplier: str) -> dict[str, object]:
     if supplier.startswith("Atlantis"):
         raise LookupError("no supplier of this name")
     return {"supplier": supplier, "price": 18_400 if supplier == "Nordwind" else 17_690, "days": 9}
+
+
+async def draw_chart(ctx: ToolContext) -> str:
+    """A chart of the sales of each month, and its numbers."""
+    await ctx.keep_file("sales.svg", _DRAWING, mime="image/svg+xml")
+    return await ctx.keep_file("sales.csv", b"april,5\nmay,7\n", mime="text/csv")
 
 
 async def refund(order: int, cents: int) -> str:

@@ -51,6 +51,8 @@ _PAGES = {
     "run": "{run}",
     "run-live": "{run-live}",
     "run-asking": "{run-asking}",
+    "run-made": "{run-made}",
+    "run-research": "{run-research}",
     "replay": "{replay}",
     "compare": "{compare}",
     "credits": "/credits",
@@ -64,8 +66,9 @@ _PAGES = {
     "users": "/settings/users",
     "settings-tenants": "/settings/tenants",
     "alerts": "/settings/alerts",
+    "webhooks": "/settings/webhooks",
 }
-_OF_RUNS = {"runs", "run", "run-live", "run-asking", "replay", "compare", "credits"}
+_OF_RUNS = {"runs", "run", "run-live", "run-asking", "run-made", "run-research", "replay", "compare", "credits"}
 _FINDING_S = 90
 _KINDS = {
     "{failed}": ("queue=demo-mail&state=failed", ""),
@@ -243,6 +246,7 @@ _FURNITURE: list[tuple[str, str, object]] = [
     ("PUT", "/v1/queues/demo-mail/limits", {"concurrency": 20, "rate": {"max": 50, "per": 1}}),
     ("PUT", "/v1/queues/demo-images/groups/globex", {"weight": 3, "concurrency": 8}),
     ("POST", "/v1/tenants", {"id": "acme", "name": "Acme", "plan": {"limits": {"concurrency": 12, "weight": 2}}}),
+    ("POST", "/v1/webhooks", {"name": "Our CRM", "url": "https://crm.example.com/bullpen", "queues": ["demo-none"]}),
     ("PUT", "/v1/alerts", {"name": "Many failures", "condition": {"failed": 10}, "channel": {"webhook": "ops"}}),
 ]
 

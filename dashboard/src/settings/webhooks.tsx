@@ -88,7 +88,7 @@ function columns(reload: () => void): Column<Webhook>[] {
     { name: "Address", isWide: true, cell: (webhook) => <code class="muted">{webhook.url}</code> },
     { name: "Events", cell: (webhook) => <span class="muted">{webhook.kinds.join(", ")}</span> },
     { name: "Scope", cell: (webhook) => <span class="muted">{[webhook.tenant, ...(webhook.queues ?? [])].filter(Boolean).join(", ") || "all"}</span> },
-    { name: "Deliveries", cell: (webhook) => <a href={jobsPage({ queue: DELIVERIES, tag: `webhook:${webhook.id}` })}>Deliveries</a> },
+    { name: "Deliveries", isNameHidden: true, cell: (webhook) => <a href={jobsPage({ queue: DELIVERIES, tag: `webhook:${webhook.id}` })}>Deliveries</a> },
     {
       name: "Actions",
       isNameHidden: true,
