@@ -69,6 +69,21 @@ async def test_the_plan_of_a_tenant_limits_its_uploads(open_page: Opener) -> Non
         await expect(dialog.get_by_label("Weight")).to_have_value("3")
 
 
+async def test_a_tenant_is_disabled_enabled_and_removed(open_page: Opener) -> None:
+    page = await open_page("/settings/tenants")
+    await page.get_by_role("button", name="New tenant").click()
+    await page.get_by_role("dialog").get_by_label("Id").fill("leaver")
+    await page.get_by_role("dialog").get_by_role("button", name="Save").click()
+    row = page.get_by_role("row", name=re.compile("leaver"))
+    await row.get_by_role("button", name="Disable").click()
+    await expect(row).to_contain_text("Disabled")
+    await row.get_by_role("button", name="Enable").click()
+    await expect(row).to_contain_text("Active")
+    await row.get_by_role("button", name="Remove").click()
+    await page.get_by_role("dialog").get_by_role("button", name="Remove").click()
+    await expect(row).to_have_count(0)
+
+
 async def test_an_alert_is_set_turned_off_and_removed(open_page: Opener) -> None:
     page = await open_page("/settings/alerts")
     await page.get_by_role("button", name="New alert").click()
@@ -181,3 +196,25 @@ async def test_a_reviewer_is_shown_no_button_that_would_be_refused(open_page: Op
     await other.get_by_role("link", name="Settings").click()
     await expect(other.get_by_role("button", name="Appearance")).to_be_visible()
     await expect(other.get_by_role("button", name="API keys")).to_have_count(0)
+
+
+async def test_a_user_gets_another_password_and_is_disabled(open_page: Opener) -> None:
+    """Either ends all sessions of the user; who is disabled does not come in again."""
+    page = await open_page("/settings/users", may_fail=True)
+    await _log_in(page, "ann")
+    row, dialog = page.get_by_role("row", name=re.compile("rex")), page.get_by_role("dialog")
+    await row.get_by_role("button", name="Password").click()
+    await dialog.get_by_label("Password").fill("another horse battery")
+    await dialog.get_by_role("button", name="Set the password").click()
+    await expect(dialog).to_have_count(0)
+    other = await open_page("/jobs", may_fail=True)
+    await _log_in(other, "rex")
+    await expect(other.get_by_role("alert")).to_contain_text("unauthenticated")
+    await _log_in(other, "rex", "another horse battery")
+    await expect(other.get_by_role("heading", name="Jobs", level=1)).to_be_visible()
+    await row.get_by_role("button", name="Disable").click()
+    await dialog.get_by_role("button", name="Disable").click()
+    await expect(row).to_contain_text("Disabled")
+    await other.reload()
+    await _log_in(other, "rex", "another horse battery")
+    await expect(other.get_by_role("alert")).to_contain_text("unauthenticated")
