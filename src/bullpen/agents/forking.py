@@ -12,14 +12,14 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bullpen.agents.kinds import Route, TaskKind
 from bullpen.agents.llm.words import Reply, ToolCall, ToolResult
-from bullpen.agents.loop.tally import ASKED
+from bullpen.agents.loop.steps import StepKind, what_of
 from bullpen.agents.submitting import Prepared, check_prompt
 from bullpen.agents.tools.policy import Policy
 from bullpen.agents.tools.tool import Tool, ToolContext, replayed
 from bullpen.agents.tools.toolbox import Toolbox
 from bullpen.agents.words import TaskTerms
 from bullpen.errors import BadOption, ToolError
-from bullpen.job.entries import EntryKind, EntryState, JournalEntry
+from bullpen.job.entries import EntryState, JournalEntry
 from bullpen.records.credits.credits import purse
 from bullpen.records.database import Database
 from bullpen.records.files.on import FilesOn
@@ -29,6 +29,7 @@ from bullpen.records.runs.moving import RunsOn
 from bullpen.records.runs.words import ProgressKind, Task, Told
 
 _PAGE = 1_000
+_EDITABLE = {StepKind.LLM, StepKind.TOOL}
 _NO_WORKSPACE = "begins with an empty workspace: the files of this step are gone, only the newest ones are kept"
 _encode = msgspec.json.Encoder().encode
 _decode_reply = msgspec.json.Decoder(Reply).decode
@@ -55,22 +56,22 @@ async def read_all(database: Database, task: str) -> list[JournalEntry]:
 
 def kept(entries: Iterable[JournalEntry], at: int, edits: Sequence[Edit]) -> list[JournalEntry]:
     """What a fork at this place begins with. BadOption for a place that is not there, or an edit beyond it."""
-    steps = [entry for entry in entries if entry.state is EntryState.DONE and not entry.name.startswith("run:")]
+    steps = [entry for entry in entries if entry.state is EntryState.DONE and what_of(entry) is not StepKind.END]
     end = max((entry.place for entry in steps), default=-1) + 1
     if not 0 <= at <= end:
         raise BadOption(f"at: a place from 0 to {end}, not {at}")
     before = {entry.place: entry for entry in steps if entry.place < at}
     for n, edit in enumerate(edits):
         entry = before.get(edit.place)
-        if entry is None or entry.kind is not EntryKind.STEP or entry.value is None:
-            raise BadOption(f"edits[{n}].place: a step before {at}, not {edit.place}")
+        if entry is None or what_of(entry) not in _EDITABLE or entry.value is None:
+            raise BadOption(f"edits[{n}].place: a step of a model or a tool before {at}, not {edit.place}")
         before[edit.place] = msgspec.structs.replace(entry, value=_edited(entry, edit.text))
     return [before[place] for place in sorted(before)]
 
 
 def _edited(entry: JournalEntry, text: str) -> bytes:
     assert entry.value is not None
-    if entry.name.startswith(ASKED):
+    if what_of(entry) is StepKind.LLM:
         return _encode(msgspec.structs.replace(_decode_reply(entry.value), text=text))
     return _encode(msgspec.structs.replace(_decode_result(entry.value), text=text, is_error=False))
 
@@ -130,11 +131,12 @@ def _answers(entries: Sequence[JournalEntry]) -> Mapping[Asked, deque[ToolResult
     calls: dict[str, ToolCall] = {}
     answers: dict[Asked, deque[ToolResult]] = defaultdict(deque)
     for entry in entries:
-        if entry.value is None or entry.state is not EntryState.DONE or entry.kind is not EntryKind.STEP:
+        if entry.value is None or entry.state is not EntryState.DONE:
             continue
-        if entry.name.startswith(ASKED):
+        what = what_of(entry)
+        if what is StepKind.LLM:
             calls |= {call.id: call for call in _decode_reply(entry.value).calls}
-        elif ":" not in entry.name:
+        elif what is StepKind.TOOL:
             result = _decode_result(entry.value)
             if (call := calls.get(result.call_id)) is not None:
                 answers[_spelt(call.name, msgspec.json.decode(call.arguments or "{}"))].append(result)

@@ -14,6 +14,7 @@ from bullpen.agents.kinds import TaskKind, route
 from bullpen.agents.llm.words import Request, ToolSpec, system, user
 from bullpen.agents.loop.loop import AgentLoop
 from bullpen.agents.loop.recorder import Recorder
+from bullpen.agents.loop.steps import FAN_OUT
 from bullpen.agents.loop.words import Stop
 from bullpen.agents.submitting import Prepared, add_task
 from bullpen.agents.words import TaskResult, TaskTerms
@@ -28,7 +29,6 @@ from bullpen.records.runs.words import ProgressKind, Task, TaskState, Told
 
 CHILDREN = "children"
 """The signal that all tasks of a fan-out are over."""
-_FAN_OUT = "research:fan-out"
 _LOOK_AGAIN_MS = 300_000
 _FOR_CHILDREN = 0.8
 """Of what the research may cost; the rest is for its plan and for the join."""
@@ -121,7 +121,7 @@ class Research:
 
         ids = [str(job.id) for job in jobs]
         told = Told(ProgressKind.JOB_PROGRESS, {"message": f"{len(ids)} agents work on it", "tasks": ids})
-        await self._recorder.note(place, _FAN_OUT, _encode(ids), told=[told], also=make)
+        await self._recorder.note(place, FAN_OUT, _encode(ids), told=[told], also=make)
         self._workshop.sent()
         return ids
 

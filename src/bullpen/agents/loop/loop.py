@@ -18,7 +18,7 @@ from bullpen.agents.loop.compacting import compacted, is_full, request_for
 from bullpen.agents.loop.lending import Lent
 from bullpen.agents.loop.options import LoopOptions
 from bullpen.agents.loop.recorder import Recorder
-from bullpen.agents.loop.tally import ASKED
+from bullpen.agents.loop.steps import ASKED, REFUSED
 from bullpen.agents.loop.telling import Telling
 from bullpen.agents.loop.words import Answer, LoopResult, NeedsAnswer, Stop
 from bullpen.agents.tools.policy import Policy
@@ -213,9 +213,10 @@ class AgentLoop:
             tool.check(arguments)
         except (AgentError, BadData) as error:
             refused = ToolResult(call.id, str(error), is_error=True)
-            self._options.observers.tool_used(ToolUse(self._tools.known(call.name), "refused"))
+            known = self._tools.known(call.name)
+            self._options.observers.tool_used(ToolUse(known, "refused"))
             told = self._telling.used(call, refused, seconds=0, error=error)
-            await self._recorder.note(place, call.name, _encode(refused), told=told)
+            await self._recorder.note(place, known or REFUSED, _encode(refused), told=told)
             return refused
         lent = Lent(self._context)
         context = dataclasses.replace(self._context, key=self._recorder.key(place), sandbox=lent.sandbox)
