@@ -38,7 +38,6 @@ from bullpen.worker.context import Context
 
 _LOOK_AGAIN_MS = 300_000
 """A task that waits for a person looks by itself now and then: whoever answered may have died before waking it."""
-_TOKENS = 1_000_000_000
 
 
 async def activate(workshop: Workshop, ctx: Context, task_id: str) -> dict[str, object]:
@@ -174,7 +173,7 @@ class _Activation:
         limits = LoopLimits(
             steps=terms.steps,
             tool_calls=terms.tool_calls,
-            tokens=_TOKENS,
+            tokens=terms.tokens,
             seconds=terms.timeout_s,
             reply_tokens=terms.reply_tokens,
         )

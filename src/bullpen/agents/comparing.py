@@ -1,7 +1,8 @@
 """Two runs beside each other: where their journals part, and what each did from there on.
 
 Steps stand beside each other by their place. Up to where the runs part these are the same steps; behind it they are
-those that each run happened to have there. Ids of calls and tasks, and times, are each run's own, and make no difference.
+those that each run happened to have there. Ids of calls and tasks, and times, are each run's own:
+they make no difference.
 """
 
 from typing import Any

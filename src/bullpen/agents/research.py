@@ -11,8 +11,8 @@ import msgspec
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bullpen.agents.kinds import TaskKind, route
-from bullpen.agents.llm.words import Request, ToolSpec, system, user
-from bullpen.agents.loop.loop import AgentLoop
+from bullpen.agents.llm.words import Reply, Request, ToolSpec, system, user
+from bullpen.agents.loop.loop import AgentLoop, stop_of
 from bullpen.agents.loop.recorder import Recorder
 from bullpen.agents.loop.steps import FAN_OUT
 from bullpen.agents.loop.words import Stop
@@ -59,8 +59,7 @@ class Research:
         questions = await self._plan()
         children = await self._fan_out(questions)
         found = await self._found(children)
-        await self._join(questions, found)
-        return Stop.ANSWER
+        return stop_of(await self._join(questions, found))
 
     async def _plan(self) -> list[str]:
         if self._terms.questions:
@@ -160,12 +159,12 @@ class Research:
         look_ms = self._database.clock.now_ms() + _LOOK_AGAIN_MS
         return Suspension(Parked(look_ms, (CHILDREN,), f"waits for {how_many} agents"))
 
-    async def _join(self, questions: list[str], found: list[TaskResult]) -> None:
+    async def _join(self, questions: list[str], found: list[TaskResult]) -> Reply:
         parts = [
             f"## {question}\n\n{result.output if result.error is None else 'No answer was found.'}"
             for question, result in zip(questions, found, strict=True)
         ]
         asked = user(f"{self._task.prompt}\n\n# What was found\n\n" + "\n\n".join(parts))
-        await self._loop.ask(
+        return await self._loop.ask(
             Request(model=self._terms.model, messages=(system(_JOIN), asked), max_tokens=self._terms.reply_tokens)
         )

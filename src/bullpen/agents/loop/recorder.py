@@ -170,11 +170,18 @@ class Recorder:
             await self._write()
 
     async def note(
-        self, place: int, name: str, value: bytes, *, told: Sequence[Told] = (), also: Also | None = None
+        self,
+        place: int,
+        name: str,
+        value: bytes,
+        *,
+        told: Sequence[Told] = (),
+        also: Also | None = None,
+        may_wait: bool = False,
     ) -> JournalEntry:
         """Put on record what cost nothing and changed nothing but records: it needs no intent before it."""
         entry = JournalEntry(place, name, started_ms=self._database.clock.now_ms(), epoch=self._epoch)
-        return await self.finish(entry, value, told=told, also=also)
+        return await self.finish(entry, value, told=told, also=also, may_wait=may_wait)
 
     async def tell(self, *told: Told) -> None:
         """Tell of what is not a step. LeaseLost from an activation that was overtaken."""

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import msgspec
 
 from bullpen.agents.llm.words import Reply, Usage
-from bullpen.agents.loop.steps import StepKind, what_of
+from bullpen.agents.loop.steps import OVER_LIMIT, StepKind, what_of
 from bullpen.job.entries import EntryState, JournalEntry
 
 _decode_reply = msgspec.json.Decoder(Reply).decode
@@ -34,7 +34,7 @@ def tally(entries: Iterable[JournalEntry]) -> Tally:
             steps += 1
             usage[reply.model] = usage.get(reply.model, Usage()) + (reply.usage or Usage())
             text = reply.text or text
-        elif what is StepKind.TOOL:
+        elif what is StepKind.TOOL and entry.name != OVER_LIMIT:
             tool_calls += 1
         worked_ms += max(0, entry.ended_ms - entry.started_ms)
     return Tally(steps=steps, tool_calls=tool_calls, usage=usage, text=text, worked_ms=worked_ms)
