@@ -6,10 +6,12 @@ import pytest
 
 from bullpen.agents.llm.scripted import CallTurn, Turn
 from bullpen.agents.llm.words import Request, Role, Usage
+from bullpen.agents.tools.policy import Policy
+from bullpen.agents.tools.tool import tool
 from bullpen.server.site import Site
 from tests.agents.runs.conftest import Answers
 from tests.agents.runs.test_research import researches
-from tests.server.agents import models_known, over, paid, working_on
+from tests.server.agents import look, models_known, over, paid, working_on
 from tests.server.calling import Client
 from tests.support.places import Place
 
@@ -52,6 +54,26 @@ async def test_a_name_that_the_model_made_up_is_refused_and_shown(
     assert repr(name) in steps[1]["text"]
     compared = await client.get(f"/v1/runs/{sent['run_id']}/compare", **{"with": fork["run_id"]})
     assert (compared["parts_at"], compared["one"]["steps"]) == (None, 3)
+
+
+@tool(policy=Policy.READ_ONLY)
+async def web_search(query: str) -> str:
+    """Search."""
+    return query
+
+
+async def test_agents_of_a_research_have_its_tools_and_its_urgency(site: Site, client: Client, place: Place) -> None:
+    """The server knows no tools: its workers have those of the research, and one that is none of its."""
+    await paid(client)
+    asked = {"prompt": "the sky", "task_type": "wide_research", "priority": "critical"}
+    sent = await client.post("/v1/tasks", asked, status=202)
+    async with working_on(site, place, researches, (look, web_search)):
+        run = await over(client, sent["run_id"])
+    assert run["state"] == "completed"
+    children = [task for task in run["tasks"] if task["parent"] is not None]
+    assert [(one["tools"], one["queue"], one["priority"]) for one in children] == [
+        (["web_search"], "agent-critical", 1)
+    ] * 3
 
 
 async def test_a_wide_research_is_shown_compared_and_forked(site: Site, client: Client, place: Place) -> None:

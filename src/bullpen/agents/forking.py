@@ -18,7 +18,7 @@ from bullpen.agents.tools.policy import Policy
 from bullpen.agents.tools.tool import Tool, ToolContext, replayed
 from bullpen.agents.tools.toolbox import Toolbox
 from bullpen.agents.words import TaskTerms
-from bullpen.errors import BadOption, ToolError
+from bullpen.errors import BadData, BadOption, ToolError
 from bullpen.job.entries import EntryState, JournalEntry
 from bullpen.records.credits.credits import purse
 from bullpen.records.database import Database
@@ -138,9 +138,18 @@ def _answers(entries: Sequence[JournalEntry]) -> Mapping[Asked, deque[ToolResult
             calls |= {call.id: call for call in _decode_reply(entry.value).calls}
         elif what is StepKind.TOOL:
             result = _decode_result(entry.value)
-            if (call := calls.get(result.call_id)) is not None:
-                answers[_spelt(call.name, msgspec.json.decode(call.arguments or "{}"))].append(result)
+            call = calls.get(result.call_id)
+            if call is not None and (arguments := _arguments(call)) is not None:
+                answers[_spelt(call.name, arguments)].append(result)
     return answers
+
+
+def _arguments(call: ToolCall) -> dict[str, Any] | None:
+    """None where they are no JSON: such a call was refused, and is refused again without its answer."""
+    try:
+        return call.parsed()
+    except BadData:
+        return None
 
 
 def _recorded(tool: Tool, answers: Mapping[Asked, deque[ToolResult]]) -> Tool:

@@ -10,8 +10,9 @@ from typing import Any
 import msgspec
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from bullpen.agents.kinds import TaskKind, route
+from bullpen.agents.kinds import TaskKind, route, urgency_at, usual_tools
 from bullpen.agents.llm.words import Reply, Request, ToolSpec, system, user
+from bullpen.agents.loop.fitting import fitted, room_for
 from bullpen.agents.loop.loop import AgentLoop, stop_of
 from bullpen.agents.loop.recorder import Recorder
 from bullpen.agents.loop.steps import FAN_OUT
@@ -37,6 +38,11 @@ _encode = msgspec.json.Encoder().encode
 _PLAN = "Split the research that you are asked for into independent questions, each of which another agent can answer."
 _PLAN_TOOL = "research"
 _JOIN = "Several agents have each answered one question. Answer what was asked for, from what they found and no more."
+
+
+def _part_of(prompt: str) -> str:
+    """Ends what an agent is asked: what its question is for."""
+    return f"\n\n(A part of this research: {prompt})"
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -98,7 +104,8 @@ class Research:
         place = self._loop.take_places(1)
         if (entry := self._recorder.at(place)) is not None and entry.value is not None:
             return msgspec.json.decode(entry.value, type=list[str])
-        prepared = [self._prepared(question, len(questions)) for question in questions]
+        before = await self._children_before()
+        prepared = [self._prepared(question, len(questions), before) for question in questions]
         jobs = [self._workshop.job_of(one, self._task.tenant) for one in prepared]
 
         async def make(connection: AsyncConnection) -> None:
@@ -124,20 +131,40 @@ class Research:
         self._workshop.sent()
         return ids
 
-    def _prepared(self, question: str, how_many: int) -> Prepared:
+    async def _children_before(self) -> dict[str, str]:
+        """Of a research that this one was forked from: its tasks, by question as this one asks it."""
+        if self._terms.forked_from is None:
+            return {}
+        runs = self._workshop.records.runs
+        first = await runs.task(self._terms.forked_from)
+        tail = _part_of(first.prompt)
+        children = [task for task in await runs.tasks(first.run) if task.parent == first.id]
+        return {child.prompt.removesuffix(tail): child.id for child in children}
+
+    def _prepared(self, question: str, how_many: int, before: dict[str, str]) -> Prepared:
         share = int(self._terms.most * _FOR_CHILDREN) // how_many
-        way = route(TaskKind.AGENT_RUN)
+        way = route(TaskKind.AGENT_RUN, urgency_at(self._terms.priority))
         terms = msgspec.structs.replace(
             self._terms,
             questions=(),
+            tools=self._tools(),
+            # A dry one answers what the task with the same question was answered, or nothing.
+            forked_from=before.get(question) if self._terms.is_dry else None,
+            priority=way.priority,
             estimate=max(1, share // 2),
             most=share,
             payer=account_of(self._task.id),
             attempts=way.attempts,
             timeout_s=min(way.timeout_s, self._terms.timeout_s),
         )
-        prompt = f"{question}\n\n(A part of this research: {self._task.prompt})"
+        prompt = question + _part_of(self._task.prompt)
         return Prepared(kind=TaskKind.AGENT_RUN, prompt=prompt, route=way, terms=terms)
+
+    def _tools(self) -> tuple[str, ...]:
+        """Those of the research: what its agents do is of another kind, which would have others."""
+        if self._terms.tools is not None:
+            return self._terms.tools
+        return usual_tools(TaskKind(self._task.kind), [tool.name for tool in self._workshop.tools])
 
     async def _found(self, children: list[str]) -> list[TaskResult]:
         """What they came to, once all are over."""
@@ -160,10 +187,11 @@ class Research:
         return Suspension(Parked(look_ms, (CHILDREN,), f"waits for {how_many} agents"))
 
     async def _join(self, questions: list[str], found: list[TaskResult]) -> Reply:
-        parts = [
-            f"## {question}\n\n{result.output if result.error is None else 'No answer was found.'}"
-            for question, result in zip(questions, found, strict=True)
-        ]
+        answers = ["No answer was found." if result.error else result.output for result in found]
+        rest = "".join((_JOIN, self._task.prompt, *questions))
+        model = self._workshop.models.model(self._terms.model)
+        answers = fitted(answers, room_for(model, rest, self._terms.reply_tokens))
+        parts = [f"## {question}\n\n{answer}" for question, answer in zip(questions, answers, strict=True)]
         asked = user(f"{self._task.prompt}\n\n# What was found\n\n" + "\n\n".join(parts))
         return await self._loop.ask(
             Request(model=self._terms.model, messages=(system(_JOIN), asked), max_tokens=self._terms.reply_tokens)

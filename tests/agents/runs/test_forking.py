@@ -80,6 +80,28 @@ async def test_a_dry_run_calls_no_tool_and_gets_what_is_on_record(agents_with: M
         assert desk.calls == 1
 
 
+async def test_a_dry_run_goes_past_a_call_whose_arguments_are_no_json(agents_with: Making) -> None:
+    desk = Desk()
+
+    def stutters(request: Request) -> Turn:
+        if len(request.messages) == 1:
+            return Turn(calls=(CallTurn("stamp", "{no json", id="c0"),), usage=Usage(10, 20))
+        is_first = len(request.messages) == 3
+        return (
+            desk.answer(Request(model=request.model, messages=request.messages[:1]))
+            if is_first
+            else desk.answer(request)
+        )
+
+    async with agents_with(stutters, [desk.tool()]) as agents, working(agents):
+        first = await _first(agents)
+        fork = await agents.fork(first.task_id, at=0, dry=True)
+        result = await agents.result(fork.run_id, timeout=_PATIENCE_S)
+        assert (result.status, result.output) == ("completed", first.output)
+        assert first.output == "stamp it: stamp 1, the 1. of all"
+        assert desk.calls == 1
+
+
 async def test_what_is_not_there_cannot_be_forked_or_edited(agents_with: Making) -> None:
     desk = Desk()
     async with agents_with(desk.answer, [desk.tool()]) as agents, working(agents):
