@@ -1,6 +1,7 @@
 """A request becomes a run, a worker does its task, and all of it is on record."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -180,7 +181,7 @@ async def test_a_run_names_why_it_stopped(agents_with: Making) -> None:
 
     async with agents_with(answer, [look]) as agents, working(agents):
 
-        async def come_to(prompt: str, **more: int) -> TaskResult:
+        async def come_to(prompt: str, **more: Any) -> TaskResult:
             sent = await agents.submit(prompt, tenant=TENANT, **more)
             return await agents.result(sent.run_id, timeout=_PATIENCE_S)
 
