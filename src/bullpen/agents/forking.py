@@ -11,7 +11,7 @@ import msgspec
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bullpen.agents.kinds import Route, TaskKind
-from bullpen.agents.llm.words import Reply, ToolCall, ToolResult
+from bullpen.agents.llm.words import Reply, StopReason, ToolCall, ToolResult
 from bullpen.agents.loop.steps import StepKind, what_of
 from bullpen.agents.submitting import Prepared, check_prompt
 from bullpen.agents.tools.policy import Policy
@@ -72,7 +72,10 @@ def kept(entries: Iterable[JournalEntry], at: int, edits: Sequence[Edit]) -> lis
 def _edited(entry: JournalEntry, text: str) -> bytes:
     assert entry.value is not None
     if what_of(entry) is StepKind.LLM:
-        return _encode(msgspec.structs.replace(_decode_reply(entry.value), text=text))
+        reply = _decode_reply(entry.value)
+        # Whatever ended the model's own words, these are whole.
+        stop = StopReason.TOOL_CALLS if reply.calls else StopReason.ANSWER
+        return _encode(msgspec.structs.replace(reply, text=text, stop=stop))
     return _encode(msgspec.structs.replace(_decode_result(entry.value), text=text, is_error=False))
 
 

@@ -7,7 +7,7 @@ import pytest
 from bullpen.agents.agents import Agents
 from bullpen.agents.forking import Edit, read_all
 from bullpen.agents.llm.scripted import CallTurn, Turn
-from bullpen.agents.llm.words import Request, Role, Usage
+from bullpen.agents.llm.words import Request, Role, StopReason, Usage
 from bullpen.agents.tools.policy import Policy
 from bullpen.agents.tools.tool import Tool, ToolContext, tool
 from bullpen.agents.words import Submitted, TaskResult
@@ -57,6 +57,19 @@ async def test_a_fork_has_the_steps_before_it_and_does_those_after(agents_with: 
         assert result.credits_charged == first.credits_charged // 2
         kept = await read_all((await agents.records()).database, first.task_id)
         assert b"1. of all" in (kept[1].value or b""), "the first run stays as it was"
+
+
+@pytest.mark.parametrize("stop", [StopReason.REFUSED, StopReason.MAX_TOKENS])
+async def test_an_answer_that_is_edited_is_whole(agents_with: Making, stop: StopReason) -> None:
+    def answer(_: Request) -> Turn:
+        return Turn(text="I can", stop=stop, usage=Usage(10, 20))
+
+    async with agents_with(answer) as agents, working(agents):
+        first = await _first(agents)
+        assert first.stop_reason != "answer"
+        fork = await agents.fork(first.task_id, at=1, edits=[Edit(0, "I can do it")])
+        result = await agents.result(fork.run_id, timeout=_PATIENCE_S)
+        assert (result.stop_reason, result.output) == ("answer", "I can do it")
 
 
 async def test_another_prompt_begins_at_the_beginning(agents_with: Making) -> None:
