@@ -103,7 +103,7 @@ export interface ToolCall {
 /** A place of a task's journal: a model was asked, a tool was called, a person answered, or it ended. */
 export interface TaskStep {
   place: number;
-  what: "llm" | "tool" | "answer" | "end";
+  what: "llm" | "tool" | "answer" | "fan_out" | "end";
   name: string;
   state: string;
   attempts: number;

@@ -46,6 +46,7 @@ function nameOf({ one, other }: StepPair): string {
   const step = one ?? other;
   if (step?.what === "llm") return "Model";
   if (step?.what === "end") return "End";
+  if (step?.what === "fan_out") return "Agents sent out";
   return step?.what === "answer" ? "Answer of a person" : `Tool ${step?.name ?? ""}`;
 }
 

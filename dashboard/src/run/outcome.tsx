@@ -7,7 +7,7 @@ import { Words } from "./words";
 const STOPS: Record<string, string> = {
   max_steps: "It made all the steps that it may. Fork it from its last step to go on.",
   max_tool_calls: "It made all the tool calls that it may. Fork it from its last step to go on.",
-  max_tokens: "It used all the tokens that it may. Fork it from its last step to go on.",
+  max_tokens: "Its answer was cut off, or it used all the tokens that it may. Fork it from its last step to go on.",
   credits: "The next call could have cost more than is left. Deposit credits, and fork it from its last step with more.",
   timeout: "It worked for as long as it may. Fork it from its last step to go on.",
 };

@@ -24,6 +24,7 @@ from bullpen.agents.loop.streaming import Streaming
 from bullpen.agents.loop.tally import tally
 from bullpen.agents.loop.words import LoopLimits, NeedsAnswer, Stop
 from bullpen.agents.research import Research
+from bullpen.agents.sandbox.base import Level
 from bullpen.agents.surroundings import Around
 from bullpen.agents.tools.toolbox import Toolbox
 from bullpen.agents.words import TaskProblem, TaskResult, TaskTerms, problem_at, problem_of, to_plain
@@ -38,7 +39,6 @@ from bullpen.worker.context import Context
 
 _LOOK_AGAIN_MS = 300_000
 """A task that waits for a person looks by itself now and then: whoever answered may have died before waking it."""
-_TOKENS = 1_000_000_000
 
 
 async def activate(workshop: Workshop, ctx: Context, task_id: str) -> dict[str, object]:
@@ -135,7 +135,7 @@ class _Activation:
                         self._recorder,
                         Heeding(self._workshop.provider, self._workshop.queue_of(self._task.queue)),
                         self._workshop.models,
-                        await self._tools(),
+                        await self._tools(around.level),
                         self._options(around, streaming),
                     )
                     stop = await self._done_by(loop)
@@ -159,22 +159,23 @@ class _Activation:
         except CreditsShort:
             return Stop.CREDITS
 
-    async def _tools(self) -> Toolbox:
+    async def _tools(self, walls: Level) -> Toolbox:
         """BadOption names one that was asked for and is not here."""
         there, wanted = self._workshop.tools, self._terms.tools
         if wanted is None:
             wanted = usual_tools(TaskKind(self._task.kind), [tool.name for tool in there])
         tools = there.allowed(wanted)
-        if not self._terms.is_dry or self._terms.forked_from is None:
-            return tools
-        return recorded_tools(tools, await read_all(self._database, self._terms.forked_from))
+        if not self._terms.is_dry:
+            return tools.behind(walls)
+        first = self._terms.forked_from
+        return recorded_tools(tools, [] if first is None else await read_all(self._database, first))
 
     def _options(self, around: Around, streaming: Streaming) -> LoopOptions:
         terms = self._terms
         limits = LoopLimits(
             steps=terms.steps,
             tool_calls=terms.tool_calls,
-            tokens=_TOKENS,
+            tokens=terms.tokens,
             seconds=terms.timeout_s,
             reply_tokens=terms.reply_tokens,
         )

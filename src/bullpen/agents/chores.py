@@ -32,6 +32,9 @@ class Chore:
             await self._do()
         except (BullpenError, SQLAlchemyError, OSError) as error:
             logger.warning("%s: not at present: %s", self.name, type(error).__name__)
+        except Exception:
+            # The others must not end with it, nor its own next time.
+            logger.exception("%s: failed", self.name)
 
 
 class Chores:

@@ -1,21 +1,21 @@
 """Two runs beside each other: where their journals part, and what each did from there on.
 
 Steps stand beside each other by their place. Up to where the runs part these are the same steps; behind it they are
-those that each run happened to have there. Ids of calls and times are each run's own, and make no difference.
+those that each run happened to have there. Ids of calls and tasks, and times, are each run's own:
+they make no difference.
 """
 
-from enum import StrEnum
 from typing import Any
 
 import msgspec
 
 from bullpen.agents.forking import read_all
 from bullpen.agents.llm.words import Reply, ToolResult
-from bullpen.agents.loop.tally import ASKED
+from bullpen.agents.loop.steps import StepKind, what_of
 from bullpen.agents.loop.words import Answer
 from bullpen.agents.words import TaskResult, TaskTerms
 from bullpen.errors import BadOption, RecordMissing
-from bullpen.job.entries import EntryKind, JournalEntry
+from bullpen.job.entries import JournalEntry
 from bullpen.records.credits.budget import account_of
 from bullpen.records.records import Records
 from bullpen.records.runs.words import Task
@@ -23,14 +23,6 @@ from bullpen.records.runs.words import Task
 _decode = msgspec.json.decode
 MISSING = "missing"
 """What differs where only one of them has a step."""
-
-
-class StepKind(StrEnum):
-    LLM = "llm"
-    TOOL = "tool"
-    ANSWER = "answer"
-    """Of a person."""
-    END = "end"
 
 
 class Side(msgspec.Struct, frozen=True, kw_only=True):
@@ -138,16 +130,6 @@ def _pair(place: int, one: JournalEntry | None, other: JournalEntry | None) -> S
     return StepPair(place=place, one=one, other=other, differs=tuple(differs))
 
 
-def what_of(entry: JournalEntry) -> StepKind:
-    """What a place of a task's journal is about."""
-    if entry.name.startswith(ASKED):
-        return StepKind.LLM
-    if entry.kind is EntryKind.WAIT:
-        return StepKind.ANSWER
-    # No tool's name has a colon: what has one besides calls of models is the end.
-    return StepKind.END if ":" in entry.name else StepKind.TOOL
-
-
 def _said(entry: JournalEntry) -> dict[str, object]:
     """What makes a step what it is, without what is each run's own."""
     said: dict[str, object] = {"name": entry.name, "state": entry.state}
@@ -165,6 +147,8 @@ def _words(what: StepKind, value: bytes) -> dict[str, object]:
         case StepKind.ANSWER:
             answer = _decode(value, type=Answer)
             return {"text": answer.result, "is_error": answer.is_error}
+        case StepKind.FAN_OUT:
+            return {"text": f"{len(_decode(value, type=list[str]))} agents"}
         case StepKind.END:
             ended = _decode(value, type=TaskResult)
             error = ended.error.code if ended.error else None

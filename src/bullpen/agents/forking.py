@@ -11,15 +11,15 @@ import msgspec
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bullpen.agents.kinds import Route, TaskKind
-from bullpen.agents.llm.words import Reply, ToolCall, ToolResult
-from bullpen.agents.loop.tally import ASKED
+from bullpen.agents.llm.words import Reply, StopReason, ToolCall, ToolResult
+from bullpen.agents.loop.steps import StepKind, what_of
 from bullpen.agents.submitting import Prepared, check_prompt
 from bullpen.agents.tools.policy import Policy
 from bullpen.agents.tools.tool import Tool, ToolContext, replayed
 from bullpen.agents.tools.toolbox import Toolbox
 from bullpen.agents.words import TaskTerms
-from bullpen.errors import BadOption, ToolError
-from bullpen.job.entries import EntryKind, EntryState, JournalEntry
+from bullpen.errors import BadData, BadOption, ToolError
+from bullpen.job.entries import EntryState, JournalEntry
 from bullpen.records.credits.credits import purse
 from bullpen.records.database import Database
 from bullpen.records.files.on import FilesOn
@@ -29,6 +29,7 @@ from bullpen.records.runs.moving import RunsOn
 from bullpen.records.runs.words import ProgressKind, Task, Told
 
 _PAGE = 1_000
+_EDITABLE = {StepKind.LLM, StepKind.TOOL}
 _NO_WORKSPACE = "begins with an empty workspace: the files of this step are gone, only the newest ones are kept"
 _encode = msgspec.json.Encoder().encode
 _decode_reply = msgspec.json.Decoder(Reply).decode
@@ -55,23 +56,26 @@ async def read_all(database: Database, task: str) -> list[JournalEntry]:
 
 def kept(entries: Iterable[JournalEntry], at: int, edits: Sequence[Edit]) -> list[JournalEntry]:
     """What a fork at this place begins with. BadOption for a place that is not there, or an edit beyond it."""
-    steps = [entry for entry in entries if entry.state is EntryState.DONE and not entry.name.startswith("run:")]
+    steps = [entry for entry in entries if entry.state is EntryState.DONE and what_of(entry) is not StepKind.END]
     end = max((entry.place for entry in steps), default=-1) + 1
     if not 0 <= at <= end:
         raise BadOption(f"at: a place from 0 to {end}, not {at}")
     before = {entry.place: entry for entry in steps if entry.place < at}
     for n, edit in enumerate(edits):
         entry = before.get(edit.place)
-        if entry is None or entry.kind is not EntryKind.STEP or entry.value is None:
-            raise BadOption(f"edits[{n}].place: a step before {at}, not {edit.place}")
+        if entry is None or what_of(entry) not in _EDITABLE or entry.value is None:
+            raise BadOption(f"edits[{n}].place: a step of a model or a tool before {at}, not {edit.place}")
         before[edit.place] = msgspec.structs.replace(entry, value=_edited(entry, edit.text))
     return [before[place] for place in sorted(before)]
 
 
 def _edited(entry: JournalEntry, text: str) -> bytes:
     assert entry.value is not None
-    if entry.name.startswith(ASKED):
-        return _encode(msgspec.structs.replace(_decode_reply(entry.value), text=text))
+    if what_of(entry) is StepKind.LLM:
+        reply = _decode_reply(entry.value)
+        # Whatever ended the model's own words, these are whole.
+        stop = StopReason.TOOL_CALLS if reply.calls else StopReason.ANSWER
+        return _encode(msgspec.structs.replace(reply, text=text, stop=stop))
     return _encode(msgspec.structs.replace(_decode_result(entry.value), text=text, is_error=False))
 
 
@@ -130,15 +134,25 @@ def _answers(entries: Sequence[JournalEntry]) -> Mapping[Asked, deque[ToolResult
     calls: dict[str, ToolCall] = {}
     answers: dict[Asked, deque[ToolResult]] = defaultdict(deque)
     for entry in entries:
-        if entry.value is None or entry.state is not EntryState.DONE or entry.kind is not EntryKind.STEP:
+        if entry.value is None or entry.state is not EntryState.DONE:
             continue
-        if entry.name.startswith(ASKED):
+        what = what_of(entry)
+        if what is StepKind.LLM:
             calls |= {call.id: call for call in _decode_reply(entry.value).calls}
-        elif ":" not in entry.name:
+        elif what is StepKind.TOOL:
             result = _decode_result(entry.value)
-            if (call := calls.get(result.call_id)) is not None:
-                answers[_spelt(call.name, msgspec.json.decode(call.arguments or "{}"))].append(result)
+            call = calls.get(result.call_id)
+            if call is not None and (arguments := _arguments(call)) is not None:
+                answers[_spelt(call.name, arguments)].append(result)
     return answers
+
+
+def _arguments(call: ToolCall) -> dict[str, Any] | None:
+    """None where they are no JSON: such a call was refused, and is refused again without its answer."""
+    try:
+        return call.parsed()
+    except BadData:
+        return None
 
 
 def _recorded(tool: Tool, answers: Mapping[Asked, deque[ToolResult]]) -> Tool:

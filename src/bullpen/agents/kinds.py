@@ -133,6 +133,11 @@ def route(kind: TaskKind, urgency: Urgency | None = None) -> Route:
     )  # fmt: skip
 
 
+def urgency_at(priority: int) -> Urgency:
+    """The one that has this priority in the queue; the next less urgent one, or the last, if none has."""
+    return next((one for one in Urgency if one.priority >= priority), Urgency.BULK)
+
+
 def estimate(kind: TaskKind, prompt: str) -> int:
     """Whole credits that the task is expected to cost: a longer prompt costs more."""
     return math.ceil(KINDS[kind].credits * (1 + Fraction(len(prompt), 10_000)))

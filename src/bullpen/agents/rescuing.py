@@ -8,6 +8,8 @@ job is over first is one that nobody will end.
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 
+import msgspec
+
 from bullpen.agents.ending import Ending
 from bullpen.agents.family import Ender
 from bullpen.agents.loop.words import Stop
@@ -74,9 +76,9 @@ class Rescuer:
         ending = _ending_of(job)
         try:
             ended = await self._ender.end(task, ending, reason="the task that made it is over")
-        except BillingError:
+        except (BillingError, msgspec.DecodeError):
             logger.exception("task %s cannot be ended", task.id)
-            return []  # a person must look at its books; the others are not to wait for that
+            return []  # a person must look at its books or its journal; the others are not to wait for that
         if not ended:
             return []  # it has just ended
         logger.warning("task %s was ended as %s: %s", task.id, ending.state, ending.problem)

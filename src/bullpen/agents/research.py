@@ -10,10 +10,12 @@ from typing import Any
 import msgspec
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from bullpen.agents.kinds import TaskKind, route
-from bullpen.agents.llm.words import Request, ToolSpec, system, user
-from bullpen.agents.loop.loop import AgentLoop
+from bullpen.agents.kinds import TaskKind, route, urgency_at, usual_tools
+from bullpen.agents.llm.words import Reply, Request, ToolSpec, system, user
+from bullpen.agents.loop.fitting import fitted, room_for
+from bullpen.agents.loop.loop import AgentLoop, stop_of
 from bullpen.agents.loop.recorder import Recorder
+from bullpen.agents.loop.steps import FAN_OUT
 from bullpen.agents.loop.words import Stop
 from bullpen.agents.submitting import Prepared, add_task
 from bullpen.agents.words import TaskResult, TaskTerms
@@ -28,7 +30,6 @@ from bullpen.records.runs.words import ProgressKind, Task, TaskState, Told
 
 CHILDREN = "children"
 """The signal that all tasks of a fan-out are over."""
-_FAN_OUT = "research:fan-out"
 _LOOK_AGAIN_MS = 300_000
 _FOR_CHILDREN = 0.8
 """Of what the research may cost; the rest is for its plan and for the join."""
@@ -37,6 +38,11 @@ _encode = msgspec.json.Encoder().encode
 _PLAN = "Split the research that you are asked for into independent questions, each of which another agent can answer."
 _PLAN_TOOL = "research"
 _JOIN = "Several agents have each answered one question. Answer what was asked for, from what they found and no more."
+
+
+def _part_of(prompt: str) -> str:
+    """Ends what an agent is asked: what its question is for."""
+    return f"\n\n(A part of this research: {prompt})"
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -59,8 +65,7 @@ class Research:
         questions = await self._plan()
         children = await self._fan_out(questions)
         found = await self._found(children)
-        await self._join(questions, found)
-        return Stop.ANSWER
+        return stop_of(await self._join(questions, found))
 
     async def _plan(self) -> list[str]:
         if self._terms.questions:
@@ -99,7 +104,8 @@ class Research:
         place = self._loop.take_places(1)
         if (entry := self._recorder.at(place)) is not None and entry.value is not None:
             return msgspec.json.decode(entry.value, type=list[str])
-        prepared = [self._prepared(question, len(questions)) for question in questions]
+        before = await self._children_before()
+        prepared = [self._prepared(question, len(questions), before) for question in questions]
         jobs = [self._workshop.job_of(one, self._task.tenant) for one in prepared]
 
         async def make(connection: AsyncConnection) -> None:
@@ -121,24 +127,44 @@ class Research:
 
         ids = [str(job.id) for job in jobs]
         told = Told(ProgressKind.JOB_PROGRESS, {"message": f"{len(ids)} agents work on it", "tasks": ids})
-        await self._recorder.note(place, _FAN_OUT, _encode(ids), told=[told], also=make)
+        await self._recorder.note(place, FAN_OUT, _encode(ids), told=[told], also=make)
         self._workshop.sent()
         return ids
 
-    def _prepared(self, question: str, how_many: int) -> Prepared:
+    async def _children_before(self) -> dict[str, str]:
+        """Of a research that this one was forked from: its tasks, by question as this one asks it."""
+        if self._terms.forked_from is None:
+            return {}
+        runs = self._workshop.records.runs
+        first = await runs.task(self._terms.forked_from)
+        tail = _part_of(first.prompt)
+        children = [task for task in await runs.tasks(first.run) if task.parent == first.id]
+        return {child.prompt.removesuffix(tail): child.id for child in children}
+
+    def _prepared(self, question: str, how_many: int, before: dict[str, str]) -> Prepared:
         share = int(self._terms.most * _FOR_CHILDREN) // how_many
-        way = route(TaskKind.AGENT_RUN)
+        way = route(TaskKind.AGENT_RUN, urgency_at(self._terms.priority))
         terms = msgspec.structs.replace(
             self._terms,
             questions=(),
+            tools=self._tools(),
+            # A dry one answers what the task with the same question was answered, or nothing.
+            forked_from=before.get(question) if self._terms.is_dry else None,
+            priority=way.priority,
             estimate=max(1, share // 2),
             most=share,
             payer=account_of(self._task.id),
             attempts=way.attempts,
             timeout_s=min(way.timeout_s, self._terms.timeout_s),
         )
-        prompt = f"{question}\n\n(A part of this research: {self._task.prompt})"
+        prompt = question + _part_of(self._task.prompt)
         return Prepared(kind=TaskKind.AGENT_RUN, prompt=prompt, route=way, terms=terms)
+
+    def _tools(self) -> tuple[str, ...]:
+        """Those of the research: what its agents do is of another kind, which would have others."""
+        if self._terms.tools is not None:
+            return self._terms.tools
+        return usual_tools(TaskKind(self._task.kind), [tool.name for tool in self._workshop.tools])
 
     async def _found(self, children: list[str]) -> list[TaskResult]:
         """What they came to, once all are over."""
@@ -160,12 +186,13 @@ class Research:
         look_ms = self._database.clock.now_ms() + _LOOK_AGAIN_MS
         return Suspension(Parked(look_ms, (CHILDREN,), f"waits for {how_many} agents"))
 
-    async def _join(self, questions: list[str], found: list[TaskResult]) -> None:
-        parts = [
-            f"## {question}\n\n{result.output if result.error is None else 'No answer was found.'}"
-            for question, result in zip(questions, found, strict=True)
-        ]
+    async def _join(self, questions: list[str], found: list[TaskResult]) -> Reply:
+        answers = ["No answer was found." if result.error else result.output for result in found]
+        rest = "".join((_JOIN, self._task.prompt, *questions))
+        model = self._workshop.models.model(self._terms.model)
+        answers = fitted(answers, room_for(model, rest, self._terms.reply_tokens))
+        parts = [f"## {question}\n\n{answer}" for question, answer in zip(questions, answers, strict=True)]
         asked = user(f"{self._task.prompt}\n\n# What was found\n\n" + "\n\n".join(parts))
-        await self._loop.ask(
+        return await self._loop.ask(
             Request(model=self._terms.model, messages=(system(_JOIN), asked), max_tokens=self._terms.reply_tokens)
         )

@@ -13,7 +13,7 @@ from bullpen.agents.llm.models import Model, ModelTable
 from bullpen.agents.llm.prices import micro
 from bullpen.agents.llm.words import MAX_TOKENS, Request, check_request, check_tool_names, user
 from bullpen.agents.tools.toolbox import Toolbox
-from bullpen.agents.words import MAX_PROMPT, Submitted, TaskRequest, TaskTerms
+from bullpen.agents.words import MAX_PROMPT, MOST_TOKENS, Submitted, TaskRequest, TaskTerms
 from bullpen.errors import BadOption, RecordMissing
 from bullpen.job.checks import check_whole
 from bullpen.job.spec import NewJob
@@ -62,7 +62,8 @@ def prepare(
         temperature=request.temperature,
         reply_tokens=_reply_tokens(request, model),
         steps=_whole("max_steps", request.max_steps, 1, 10_000),
-        tool_calls=_whole("max_tool_calls", request.max_tool_calls, 1, 100_000),
+        tool_calls=_whole("max_tool_calls", request.max_tool_calls, 0, 100_000),
+        tokens=_tokens(request),
         timeout_s=_seconds(request.timeout, way),
         attempts=way.attempts,
         priority=way.priority,
@@ -103,6 +104,12 @@ def _reply_tokens(request: TaskRequest, model: Model) -> int:
     if request.max_tokens is None:
         return min(MAX_TOKENS, model.max_output)
     return _whole("max_tokens", request.max_tokens, 1, model.max_output)
+
+
+def _tokens(request: TaskRequest) -> int:
+    if request.max_total_tokens is None:
+        return MOST_TOKENS
+    return _whole("max_total_tokens", request.max_total_tokens, 1, MOST_TOKENS)
 
 
 def _questions(request: TaskRequest, kind: TaskKind) -> tuple[str, ...]:

@@ -25,6 +25,8 @@ class Around:
     context: ToolContext
     saves: Saves | None = None
     """Saves the workspace after a step."""
+    level: Level = Level.NONE
+    """How strong the walls of its sandbox are; no tool that asks for stronger ones is run."""
 
 
 class Surroundings(Protocol):
@@ -65,9 +67,10 @@ class Sandboxed:
 
     @asynccontextmanager
     async def around(self, records: Records, task: Task, *, epoch: int) -> AsyncIterator[Around]:
+        pool = self._given or await self._usual_pool()
         workspace = Workspace(
             records.files,
-            self._given or await self._usual_pool(),
+            pool,
             task.id,
             self._spec,
             epoch=epoch,
@@ -81,7 +84,7 @@ class Sandboxed:
             files=workspace.keep_file,
         )
         try:
-            yield Around(context, workspace.stage)
+            yield Around(context, workspace.stage, pool.driver.level)
         finally:
             await workspace.close()
 

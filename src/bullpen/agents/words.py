@@ -10,6 +10,8 @@ from bullpen.errors import AgentError, BullpenError, UsageError
 
 MAX_PROMPT = 100_000
 """Characters."""
+MOST_TOKENS = 1_000_000_000
+"""Of all calls of a task, unless told otherwise: its credits end it before."""
 
 
 class TaskRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -32,8 +34,11 @@ class TaskRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     temperature: float | None = None
     max_tokens: int | None = None
     """Of one answer of the model; 4,096 if not told, or as many as it can write."""
+    max_total_tokens: int | None = None
+    """Read and written, of all calls: none is made after it."""
     max_steps: int = 50
     max_tool_calls: int = 100
+    """0: it is told of no tool."""
     max_credits: int | None = None
     """Whole credits; twice the estimate if not told."""
     timeout: float | None = None
@@ -62,6 +67,7 @@ class TaskTerms(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     reply_tokens: int = 4_096
     steps: int = 50
     tool_calls: int = 100
+    tokens: int = MOST_TOKENS
     timeout_s: float
     attempts: int
     priority: int
@@ -121,7 +127,7 @@ class TaskResult(msgspec.Struct, frozen=True, kw_only=True):
     status: str
     """completed, failed, cancelled or timeout."""
     exit_code: int
-    """0 if it came to an answer."""
+    """0 if nothing went wrong: the stop reason says whether it came to an answer."""
     stop_reason: str
     output: str
     """The model's last words."""

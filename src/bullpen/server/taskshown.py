@@ -5,8 +5,9 @@ from typing import Any
 
 import msgspec
 
-from bullpen.agents.comparing import Comparison, Side, StepKind, StepPair, what_of
+from bullpen.agents.comparing import Comparison, Side, StepPair
 from bullpen.agents.llm.words import Reply, ToolResult, Usage
+from bullpen.agents.loop.steps import StepKind, what_of
 from bullpen.agents.loop.words import Answer
 from bullpen.agents.words import TaskResult, TaskTerms
 from bullpen.job.entries import JournalEntry
@@ -140,6 +141,8 @@ def _words_of(site: Site, what: StepKind, value: bytes) -> dict[str, object]:
         case StepKind.ANSWER:
             answer = _decode(value, type=Answer)
             return {"text": None if answer.result is None else clean(answer.result), "is_error": answer.is_error}
+        case StepKind.FAN_OUT:
+            return {"text": "\n".join(_decode(value, type=list[str]))}
         case StepKind.END:
             return {"text": clean(_decode(value, type=TaskResult).output)}
 

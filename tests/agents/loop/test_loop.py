@@ -1,5 +1,6 @@
 """The loop: tools until there is an answer, within its limits and its credits."""
 
+import asyncio
 import dataclasses
 from collections.abc import Mapping
 from typing import Any
@@ -9,17 +10,20 @@ import pytest
 
 from bullpen.agents.llm.deltas import Delta, TextDelta
 from bullpen.agents.llm.scripted import CallTurn, Fault, Script, ScriptedProvider, Turn
-from bullpen.agents.llm.words import Usage
+from bullpen.agents.llm.words import Message, Request, StopReason, Usage
 from bullpen.agents.loop.loop import AgentLoop
 from bullpen.agents.loop.options import LoopOptions
 from bullpen.agents.loop.recorder import Recorder
+from bullpen.agents.loop.steps import OVER_LIMIT
+from bullpen.agents.loop.tally import tally
 from bullpen.agents.loop.words import Answer, LoopLimits, LoopResult, NeedsAnswer, Stop
 from bullpen.agents.tools.policy import Policy
-from bullpen.agents.tools.tool import NOT_MADE, ToolContext, tool
+from bullpen.agents.tools.tool import NOT_MADE, Tool, ToolContext, tool
 from bullpen.agents.tools.toolbox import Toolbox
-from bullpen.errors import BadAnswer, BadOption, ModelError, ModelTimeout
+from bullpen.errors import BadAnswer, BadOption, ContentRefused, ModelError, ModelTimeout, ToolError
+from bullpen.job.entries import EntryState
 from bullpen.records.credits.credits import purse
-from bullpen.records.journal import JournalOn
+from bullpen.records.journal import JournalOn, SqlJournal
 from bullpen.records.records import Records
 from tests.agents.loop.world import (
     LIMITS,
@@ -111,13 +115,23 @@ async def test_what_goes_wrong_in_a_tool_is_told_to_the_model(records: Records) 
     assert "not JSON" in heard[3]
 
 
-async def test_a_result_that_is_too_long_is_cut_and_said_to_be(records: Records) -> None:
+@pytest.mark.parametrize("is_refused", [False, True], ids=["result", "error"])
+async def test_a_result_that_is_too_long_is_cut_and_the_whole_is_an_artifact(
+    records: Records, *, is_refused: bool
+) -> None:
     @tool
     async def shout() -> str:
         """Shout."""
-        return "a" * 30
+        if is_refused:
+            raise ToolError("a" * 15 + "b" * 15)
+        return "a" * 15 + "b" * 15
 
     told: list[str] = []
+    kept: dict[str, bytes] = {}
+
+    async def keep(key: str, name: str, data: bytes, **_: object) -> str:
+        kept[name] = data
+        return "art_1"
 
     def answer(request: object) -> Turn:
         last = request.messages[-1]  # type: ignore[attr-defined]
@@ -126,10 +140,97 @@ async def test_a_result_that_is_too_long_is_cut_and_said_to_be(records: Records)
 
     recorder = Recorder(records.database, "r1", 1)
     await recorder.begin()
-    limits = LoopLimits(result_characters=10)
-    loop = AgentLoop(recorder, ScriptedProvider(answer), MODELS, Toolbox([shout]), LoopOptions(limits=limits))
+    context = ToolContext(run="r1", key="r1", files=keep)
+    options = LoopOptions(limits=LoopLimits(result_characters=10), context=context)
+    loop = AgentLoop(recorder, ScriptedProvider(answer), MODELS, Toolbox([shout]), options)
     await loop.run(MODEL, PROMPT)
-    assert told == ["aaaaaaaaaa\n… 20 more characters were cut"]
+    where = "(20 characters left out; all of it is the artifact art_1 (shout-output.txt, 30 bytes))"
+    assert told == [f"aaaaa\n… 20 characters left out …\nbbbbb\n{where}"]
+    assert kept == {"shout-output.txt": b"a" * 15 + b"b" * 15}
+
+
+async def _looks(
+    records: Records, how_many: int, limits: LoopLimits, look: Tool, *, epoch: int = 1
+) -> tuple[LoopResult, list[Message]]:
+    """A step with so many calls, and then an answer; what the model was told last."""
+    heard: list[Message] = []
+
+    def answer(request: Request) -> Turn:
+        heard[:] = request.messages
+        if request.messages[-1].results:
+            return Turn(text="seen", usage=_USAGE)
+        assert bool(request.tools) == (limits.tool_calls > 0)
+        return Turn(calls=tuple(CallTurn("look", {}, id=f"c{n}") for n in range(how_many)), usage=_USAGE)
+
+    recorder = Recorder(records.database, "r1", epoch, [purse(TENANT)])
+    await recorder.begin()
+    loop = AgentLoop(recorder, ScriptedProvider(answer), MODELS, Toolbox([look]), LoopOptions(limits=limits))
+    result = await loop.run(MODEL, PROMPT)
+    assert tally(recorder.entries).tool_calls == result.tool_calls
+    return result, heard
+
+
+async def test_calls_of_one_step_beyond_the_limit_are_refused(records: Records) -> None:
+    made = 0
+
+    @tool(policy=Policy.READ_ONLY)
+    async def look() -> str:
+        """Look."""
+        nonlocal made
+        made += 1
+        return "seen"
+
+    limits = dataclasses.replace(LIMITS, tool_calls=3)
+    first, _ = await _looks(records, 30, limits, look)
+    assert (first.stop, first.tool_calls, made) == (Stop.MAX_TOOL_CALLS, 3, 3)
+    again, _ = await _looks(records, 30, limits, look, epoch=2)
+    assert (again, made) == (first, 3)
+    page = await SqlJournal(records.database).read("r1", start=0, limit=100)
+    over = [entry for entry in page.entries if entry.name == OVER_LIMIT]
+    assert len(over) == 27
+    assert b"no more than 3 calls may be made" in (over[0].value or b"")
+
+
+async def test_a_task_that_may_call_no_tool_is_told_of_none_and_each_call_is_refused(records: Records) -> None:
+    @tool(policy=Policy.READ_ONLY)
+    async def look() -> str:
+        """Look."""
+        raise AssertionError
+
+    result, heard = await _looks(records, 1, dataclasses.replace(LIMITS, tool_calls=0), look)
+    assert (result.stop, result.text, result.tool_calls) == (Stop.ANSWER, "seen", 0)
+    assert [(one.call_id, one.is_error) for one in heard[-1].results] == [("c0", True)]
+
+
+async def test_only_so_many_calls_of_a_step_are_made_at_once(records: Records) -> None:
+    now = most = 0
+    pairs = asyncio.Barrier(2)
+
+    @tool(policy=Policy.READ_ONLY)
+    async def look() -> str:
+        """Look, together with another."""
+        nonlocal now, most
+        now += 1
+        most = max(most, now)
+        await pairs.wait()
+        now -= 1
+        return "seen"
+
+    result, _ = await _looks(records, 6, dataclasses.replace(LIMITS, parallel_calls=2), look)
+    assert (result.stop, result.tool_calls, most) == (Stop.ANSWER, 6, 2)
+
+
+@pytest.mark.parametrize("text", ["half of", ""])
+async def test_an_answer_that_was_cut_off_is_said_to_be(records: Records, text: str) -> None:
+    result = await _scripted(records, Turn(text=text, stop=StopReason.MAX_TOKENS, usage=_USAGE))
+    assert (result.stop, result.text) == (Stop.MAX_TOKENS, text)
+
+
+async def test_a_refused_answer_is_none(records: Records) -> None:
+    with pytest.raises(ContentRefused):
+        await _scripted(records, Turn(text="I cannot", stop=StopReason.REFUSED, usage=_USAGE))
+    page = await SqlJournal(records.database).read("r1", start=0, limit=9)
+    assert [entry.state for entry in page.entries] == [EntryState.DONE], "it was paid, and is on record"
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from bullpen.agents.agents import Agents
 from bullpen.agents.llm.scripted import CallTurn, Fault, Turn
 from bullpen.agents.llm.words import Request, Role, Usage
 from bullpen.agents.sandbox import PoolOptions, Registry, SandboxPool, SandboxSpec, driver_from
+from bullpen.agents.sandbox.base import Level
 from bullpen.agents.surroundings import Around, Sandboxed
 from bullpen.agents.tools.policy import Policy
 from bullpen.agents.tools.tool import Tool, ToolContext, tool
@@ -174,6 +175,20 @@ async def break_sandbox(ctx: ToolContext) -> str:
     sandbox = await ctx.needs_sandbox()
     await sandbox.kill()
     return str(await sandbox.list())
+
+
+@tool(policy=Policy.READ_ONLY, isolation=Level.MICROVM, price=500)
+async def dig() -> str:
+    """Dig behind walls that this machine has not."""
+    raise AssertionError
+
+
+async def test_e005_a_tool_that_asks_for_stronger_walls_is_not_run(agents_with: Making) -> None:
+    async with agents_with(_asks_for("dig"), [dig]) as agents, working(agents):
+        sent = await _submit(agents)
+        result = await agents.result(sent.run_id, timeout=_PATIENCE_S)
+        assert result.output.startswith("it said: the tool 'dig' needs microvm isolation, and has ")
+        _check(_problem_in(await _first(agents, sent, ProgressKind.TOOL_FAILED)), "E005", retryable=False)
 
 
 def _small_pool(folder: Path, **options: Any) -> SandboxPool:

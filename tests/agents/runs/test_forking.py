@@ -7,7 +7,7 @@ import pytest
 from bullpen.agents.agents import Agents
 from bullpen.agents.forking import Edit, read_all
 from bullpen.agents.llm.scripted import CallTurn, Turn
-from bullpen.agents.llm.words import Request, Role, Usage
+from bullpen.agents.llm.words import Request, Role, StopReason, Usage
 from bullpen.agents.tools.policy import Policy
 from bullpen.agents.tools.tool import Tool, ToolContext, tool
 from bullpen.agents.words import Submitted, TaskResult
@@ -59,6 +59,19 @@ async def test_a_fork_has_the_steps_before_it_and_does_those_after(agents_with: 
         assert b"1. of all" in (kept[1].value or b""), "the first run stays as it was"
 
 
+@pytest.mark.parametrize("stop", [StopReason.REFUSED, StopReason.MAX_TOKENS])
+async def test_an_answer_that_is_edited_is_whole(agents_with: Making, stop: StopReason) -> None:
+    def answer(_: Request) -> Turn:
+        return Turn(text="I can", stop=stop, usage=Usage(10, 20))
+
+    async with agents_with(answer) as agents, working(agents):
+        first = await _first(agents)
+        assert first.stop_reason != "answer"
+        fork = await agents.fork(first.task_id, at=1, edits=[Edit(0, "I can do it")])
+        result = await agents.result(fork.run_id, timeout=_PATIENCE_S)
+        assert (result.stop_reason, result.output) == ("answer", "I can do it")
+
+
 async def test_another_prompt_begins_at_the_beginning(agents_with: Making) -> None:
     desk = Desk()
     async with agents_with(desk.answer, [desk.tool()]) as agents, working(agents):
@@ -77,6 +90,28 @@ async def test_a_dry_run_calls_no_tool_and_gets_what_is_on_record(agents_with: M
         fork = await agents.fork(first.task_id, at=0, dry=True)
         result = await agents.result(fork.run_id, timeout=_PATIENCE_S)
         assert result.output == first.output
+        assert desk.calls == 1
+
+
+async def test_a_dry_run_goes_past_a_call_whose_arguments_are_no_json(agents_with: Making) -> None:
+    desk = Desk()
+
+    def stutters(request: Request) -> Turn:
+        if len(request.messages) == 1:
+            return Turn(calls=(CallTurn("stamp", "{no json", id="c0"),), usage=Usage(10, 20))
+        is_first = len(request.messages) == 3
+        return (
+            desk.answer(Request(model=request.model, messages=request.messages[:1]))
+            if is_first
+            else desk.answer(request)
+        )
+
+    async with agents_with(stutters, [desk.tool()]) as agents, working(agents):
+        first = await _first(agents)
+        fork = await agents.fork(first.task_id, at=0, dry=True)
+        result = await agents.result(fork.run_id, timeout=_PATIENCE_S)
+        assert (result.status, result.output) == ("completed", first.output)
+        assert first.output == "stamp it: stamp 1, the 1. of all"
         assert desk.calls == 1
 
 

@@ -14,9 +14,11 @@ from bullpen.agents.loop.recorder import Recorder
 from bullpen.agents.loop.words import Stop
 from bullpen.agents.rescuing import Rescuer
 from bullpen.agents.words import Submitted, TaskRequest, TaskTerms, problem_at
+from bullpen.job.entries import JournalEntry
 from bullpen.job.record import Failure, FailureKind
 from bullpen.job.state import State
 from bullpen.job.verdicts import Failed, Settlement
+from bullpen.records.journal import JournalOn
 from bullpen.records.records import Records
 from bullpen.records.runs.runs import Runs
 from bullpen.records.runs.words import ProgressKind, Task, TaskState
@@ -145,6 +147,44 @@ async def test_agents_that_are_open_see_to_it_by_themselves(
         await agents.pen.queue(_QUEUE).job(sent.task_id).remove()
         result = await agents.result(sent.run_id, timeout=_PATIENCE_S)
         assert result.status == "failed"
+
+
+async def test_a_task_whose_journal_cannot_be_read_does_not_keep_others_from_being_ended(
+    agents_with: Making, records: Records
+) -> None:
+    async with agents_with(says("hello")) as agents:
+        broken, other = sorted([await _in_the_queue(agents) for _ in range(2)], key=lambda one: one.task_id)
+        async with records.database.writing() as connection:
+            journal = JournalOn(connection, records.database)
+            await journal.open(broken.task_id)
+            await journal.begin(broken.task_id, 1)
+            await journal.append(broken.task_id, [JournalEntry(0, "llm:look", value=b"[]", epoch=1)], epoch=1)
+        for sent in (broken, other):
+            await agents.pen.queue(_QUEUE).job(sent.task_id).remove()
+        assert [result.task_id for result in await _rescuer(agents, records).rescue()] == [other.task_id]
+
+
+async def test_a_chore_that_fails_by_something_new_is_done_again_and_so_are_the_others(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(chores, "LOOK_EVERY_S", 0.01)
+    often, failed = asyncio.Event(), 0
+
+    async def fail() -> None:
+        nonlocal failed
+        failed += 1
+        raise KeyError("nobody thought of it")
+
+    async def work() -> None:
+        if failed > 1:
+            often.set()
+
+    doing = chores.Chores(chores.Chore("odd", 0, fail), chores.Chore("work", 0, work))
+    doing.start()
+    async with asyncio.timeout(_PATIENCE_S):
+        await often.wait()
+    await doing.stop()
+    assert "odd: failed" in caplog.text
 
 
 async def test_the_end_of_the_last_part_of_a_research_wakes_the_research(

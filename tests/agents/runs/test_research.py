@@ -3,8 +3,11 @@
 import pytest
 
 from bullpen.agents.agents import Agents
+from bullpen.agents.llm.models import table_of
 from bullpen.agents.llm.scripted import CallTurn, Fault, Turn
-from bullpen.agents.llm.words import Request, Usage
+from bullpen.agents.llm.words import Request, Role, Usage
+from bullpen.agents.tools.policy import Policy
+from bullpen.agents.tools.tool import Tool, tool
 from bullpen.agents.words import TaskRequest, TaskResult
 from bullpen.errors import BadOption
 from bullpen.records.records import Records
@@ -65,6 +68,73 @@ async def test_questions_may_be_given(agents_with: Making) -> None:
         result = await _run(agents, questions=("mars", "venus"))
         assert "found out about mars" in result.output
         assert "found out about venus" in result.output
+
+
+class _Library:
+    """A tool that counts its calls, and agents that each use it once."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def tool(self) -> Tool:
+        @tool(policy=Policy.IDEMPOTENT, name="web_search")
+        async def search(query: str) -> str:
+            """Search."""
+            self.calls += 1
+            return f"{query}, the {self.calls}. search"
+
+        return search
+
+    def answer(self, request: Request) -> Turn:
+        last = request.messages[-1]
+        if last.role is Role.TOOL:
+            return Turn(text=f"found {last.results[0].text}", usage=_USAGE)
+        if "# What was found" in last.text:
+            return Turn(text="joined: " + last.text.split("# What was found")[1], usage=_USAGE)
+        return Turn(calls=(CallTurn("web_search", {"query": last.text.split()[0]}, id="c1"),), usage=_USAGE)
+
+
+async def test_a_dry_fork_of_a_research_finds_what_each_of_its_agents_found(agents_with: Making) -> None:
+    library = _Library()
+    async with agents_with(library.answer, [library.tool()]) as agents, working(agents):
+        first = await _run(agents, questions=("mars", "venus"))
+        fork = await agents.fork(first.task_id, at=0, dry=True)
+        again = await agents.result(fork.run_id, timeout=_PATIENCE_S)
+        assert "found mars, the" in first.output
+        assert (again.output, library.calls) == (first.output, 2)
+        # Of another prompt the questions are the same.
+        other = await agents.fork(first.task_id, at=0, prompt="the sea", dry=True)
+        assert (await agents.result(other.run_id, timeout=_PATIENCE_S)).output == first.output
+        assert library.calls == 2
+
+
+async def test_what_was_found_is_shortened_to_what_the_model_can_read(agents_with: Making) -> None:
+    asked: list[str] = []
+
+    def answer(request: Request) -> Turn:
+        last = request.messages[-1].text
+        if "# What was found" in last:
+            asked.append(last)
+            return Turn(text="joined", usage=_USAGE)
+        return Turn(text=last.split()[0] * 20_000, usage=_USAGE)
+
+    small = table_of(
+        {
+            "version": "test",
+            "credits_per_dollar": "100",
+            "models": {
+                "parrot": {
+                    "provider": "scripted", "context_window": 8_000, "max_output": 1_000, "input": "1", "output": "1",
+                }
+            },
+        }
+    )  # fmt: skip
+    async with agents_with(answer, models=small) as agents, working(agents):
+        result = await _run(agents, questions=("sun", "moon", "stars"))
+    assert result.output == "joined"
+    assert len(asked[0]) < 8_000 * 3
+    for question in ("sun", "moon", "stars"):
+        assert question * 900 in asked[0]
 
 
 async def test_all_of_it_is_cancelled(agents_with: Making, records: Records) -> None:

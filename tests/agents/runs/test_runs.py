@@ -1,15 +1,16 @@
 """A request becomes a run, a worker does its task, and all of it is on record."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
 from bullpen.agents.agents import Agents
 from bullpen.agents.llm.scripted import CallTurn, Fault, Turn
-from bullpen.agents.llm.words import Request, Role, Usage
+from bullpen.agents.llm.words import Request, Role, StopReason, Usage
 from bullpen.agents.tools.policy import Policy
 from bullpen.agents.tools.tool import Tool, tool
-from bullpen.agents.words import TaskRequest
+from bullpen.agents.words import TaskRequest, TaskResult
 from bullpen.errors import BadOption, CreditsShort, ModelUnknown, RecordMissing, WrongState
 from bullpen.records.records import Records
 from bullpen.records.runs.words import ProgressKind, TaskState
@@ -163,6 +164,39 @@ async def test_a_run_stops_before_a_call_that_it_could_not_pay(agents_with: Maki
         assert purse.spent == result.credits_charged
 
 
+async def test_a_run_names_why_it_stopped(agents_with: Making) -> None:
+    """An answer that was cut off, one that was refused, one after all tokens, and one without any tool."""
+
+    def answer(request: Request) -> Turn:
+        asked = next(message.text for message in request.messages if message.role is Role.USER)
+        match asked:
+            case "cut":
+                return Turn(stop=StopReason.MAX_TOKENS, usage=Usage(10, 20))
+            case "refuse":
+                return Turn(text="I cannot", stop=StopReason.REFUSED, usage=Usage(10, 20))
+            case "look":
+                return Turn(calls=(CallTurn("look", {"n": 7}),), usage=Usage(10, 20))
+            case _:
+                return Turn(text=f"{len(request.tools)} tools", usage=Usage(10, 20))
+
+    async with agents_with(answer, [look]) as agents, working(agents):
+
+        async def come_to(prompt: str, **more: Any) -> TaskResult:
+            sent = await agents.submit(prompt, tenant=TENANT, **more)
+            return await agents.result(sent.run_id, timeout=_PATIENCE_S)
+
+        cut = await come_to("cut")
+        assert (cut.status, cut.stop_reason, cut.error) == ("completed", "max_tokens", None)
+        refused = await come_to("refuse")
+        assert (refused.status, refused.stop_reason, refused.output) == ("failed", "error", "I cannot")
+        assert refused.error is not None
+        assert (refused.error.code, refused.error.retryable) == ("E007", False)
+        used = await come_to("look", max_total_tokens=50)
+        assert (used.status, used.stop_reason, used.steps_executed) == ("completed", "max_tokens", 2)
+        bare = await come_to("go", max_tool_calls=0)
+        assert (bare.stop_reason, bare.output) == ("answer", "0 tools")
+
+
 @pytest.mark.parametrize(
     "request_, field",
     [
@@ -172,6 +206,8 @@ async def test_a_run_stops_before_a_call_that_it_could_not_pay(agents_with: Maki
         (TaskRequest(prompt="go", tools=("fly",)), "tools"),
         (TaskRequest(prompt="go", priority="soon"), "priority"),
         (TaskRequest(prompt="go", max_steps=0), "max_steps"),
+        (TaskRequest(prompt="go", max_tool_calls=-1), "max_tool_calls"),
+        (TaskRequest(prompt="go", max_total_tokens=0), "max_total_tokens"),
         (TaskRequest(prompt="go", max_tokens=10**9), "max_tokens"),
         (TaskRequest(prompt="go", max_credits=1), "max_credits"),
         (TaskRequest(prompt="go", timeout=-1), "timeout"),

@@ -13,26 +13,19 @@ import msgspec
 
 from bullpen.agents.llm.models import ModelTable
 from bullpen.agents.llm.provider import Provider, complete
-from bullpen.agents.llm.words import NONE, Message, Reply, Request, ToolCall, ToolResult, Usage, results
+from bullpen.agents.llm.words import NONE, Message, Reply, Request, StopReason, ToolCall, ToolResult, Usage, results
+from bullpen.agents.loop.calling import as_text, called
 from bullpen.agents.loop.compacting import compacted, is_full, request_for
 from bullpen.agents.loop.lending import Lent
 from bullpen.agents.loop.options import LoopOptions
 from bullpen.agents.loop.recorder import Recorder
-from bullpen.agents.loop.tally import ASKED
+from bullpen.agents.loop.steps import ASKED, OVER_LIMIT, REFUSED
 from bullpen.agents.loop.telling import Telling
 from bullpen.agents.loop.words import Answer, LoopResult, NeedsAnswer, Stop
 from bullpen.agents.tools.policy import Policy
 from bullpen.agents.tools.tool import NOT_MADE, Tool, ToolContext
 from bullpen.agents.tools.toolbox import Toolbox
-from bullpen.errors import (
-    AgentError,
-    BadData,
-    CheckpointFailed,
-    CheckpointMissing,
-    CreditsShort,
-    ModelError,
-    SandboxError,
-)
+from bullpen.errors import AgentError, BadData, ContentRefused, CreditsShort, ModelError, SandboxError, ToolError
 from bullpen.job.entries import JournalEntry
 from bullpen.observing import ToolUse
 
@@ -66,7 +59,8 @@ class AgentLoop:
         self._steps = 0
         self._tool_calls = 0
         self._under_way = 0
-        """Calls of tools that go on."""
+        """Calls of tools that go on, or wait for their turn."""
+        self._turns = asyncio.Semaphore(options.limits.parallel_calls)
         self._worked_ms = 0
         self._usage: dict[str, Usage] = {}
         self._counted: Usage | None = None
@@ -90,8 +84,9 @@ class AgentLoop:
                 self._counted, self._counted_at = reply.usage, len(conversation)
                 conversation.append(reply.message())
                 text = reply.text
+                stop = stop_of(reply)
                 if not reply.calls:
-                    return self._result(Stop.ANSWER, text)
+                    return self._result(stop, text)
                 conversation.append(results(*await self._use_all(reply.calls)))
             except CreditsShort:
                 return self._result(Stop.CREDITS, text)
@@ -101,7 +96,7 @@ class AgentLoop:
         return Request(
             model=model,
             messages=tuple(conversation),
-            tools=self._tools.specs(),
+            tools=self._tools.specs() if self._limits.tool_calls else (),
             max_tokens=self._limits.reply_tokens,
             temperature=self._options.temperature,
         )
@@ -121,7 +116,7 @@ class AgentLoop:
         limits = self._limits
         if self._steps >= limits.steps:
             return Stop.MAX_STEPS
-        if self._tool_calls >= limits.tool_calls:
+        if 0 < limits.tool_calls <= self._tool_calls:
             return Stop.MAX_TOOL_CALLS
         if sum(usage.total_tokens for usage in self._usage.values()) >= limits.tokens:
             return Stop.MAX_TOKENS
@@ -186,18 +181,41 @@ class AgentLoop:
     async def _use_all(self, calls: Sequence[ToolCall]) -> list[ToolResult]:
         """Side by side. All are waited for, so that what could be done is on record; then the first error is raised."""
         place = self.take_places(2 * len(calls))
-        self._under_way = len(calls)
-        working = (self._use_one(place + 2 * n, call) for n, call in enumerate(calls))
+        left = max(0, self._limits.tool_calls - self._tool_calls)
+        made, beyond = calls[:left], calls[left:]
+        self._under_way = len(made)
+        working = (self._use_one(place + 2 * n, call) for n, call in enumerate(made))
         found = await asyncio.gather(*working, return_exceptions=True)
         for one in found:
             if isinstance(one, BaseException):
                 raise one
-        self._tool_calls += len(calls)
-        return [one for one in found if isinstance(one, ToolResult)]
+        self._tool_calls += len(made)
+        refused = [await self._refuse(place + 2 * n, call) for n, call in enumerate(beyond, len(made))]
+        if refused:
+            await self._recorder.flush()
+        return [*(one for one in found if isinstance(one, ToolResult)), *refused]
+
+    async def _refuse(self, place: int, call: ToolCall) -> ToolResult:
+        """What the model is told of a call beyond those that it may make; on record with the next `flush`."""
+        entry = self._recorder.at(place)
+        if entry is not None and entry.value is not None:
+            return _decode_result(entry.value)
+        error = ToolError(f"{call.name!r} was not called: no more than {self._limits.tool_calls} calls may be made")
+        return await self._refused(place, call, OVER_LIMIT, error, may_wait=True)
+
+    async def _refused(
+        self, place: int, call: ToolCall, name: str, error: Exception, *, may_wait: bool = False
+    ) -> ToolResult:
+        refused = ToolResult(call.id, str(error), is_error=True)
+        self._options.observers.tool_used(ToolUse(self._tools.known(call.name), "refused"))
+        told = self._telling.used(call, refused, seconds=0, error=error)
+        await self._recorder.note(place, name, _encode(refused), told=told, may_wait=may_wait)
+        return refused
 
     async def _use_one(self, place: int, call: ToolCall) -> ToolResult:
         try:
-            return await self._use(place, call)
+            async with self._turns:
+                return await self._use(place, call)
         finally:
             self._under_way -= 1
 
@@ -212,11 +230,7 @@ class AgentLoop:
             arguments = call.parsed()
             tool.check(arguments)
         except (AgentError, BadData) as error:
-            refused = ToolResult(call.id, str(error), is_error=True)
-            self._options.observers.tool_used(ToolUse(self._tools.known(call.name), "refused"))
-            told = self._telling.used(call, refused, seconds=0, error=error)
-            await self._recorder.note(place, call.name, _encode(refused), told=told)
-            return refused
+            return await self._refused(place, call, self._tools.known(call.name) or REFUSED, error)
         lent = Lent(self._context)
         context = dataclasses.replace(self._context, key=self._recorder.key(place), sandbox=lent.sandbox)
         used_up = None if entry is None or tool.policy is not Policy.ONCE else place + 1
@@ -234,7 +248,7 @@ class AgentLoop:
         )
         began = time.monotonic()
         try:
-            result, wrong = await self._call(call, tool, context, arguments)
+            result, wrong = await called(call, tool, context, arguments, most=self._limits.result_characters)
         except asyncio.CancelledError:
             self._options.observers.tool_used(ToolUse(tool.name, "cancelled", time.monotonic() - began))
             raise
@@ -262,7 +276,9 @@ class AgentLoop:
             case Policy.RECONCILE:
                 assert tool.reconcile is not None
                 found = await tool.reconcile(context, arguments)
-                return None if found is NOT_MADE else ToolResult(call.id, self._as_text(found))
+                if found is NOT_MADE:
+                    return None
+                return ToolResult(call.id, await as_text(context, tool, found, self._limits.result_characters))
             case Policy.ONCE:
                 return await self._ask_a_person(entry, call)
 
@@ -276,19 +292,9 @@ class AgentLoop:
         answer = _decode_answer(value)
         return None if answer.result is None else ToolResult(call.id, answer.result, is_error=answer.is_error)
 
-    async def _call(
-        self, call: ToolCall, tool: Tool, context: ToolContext, arguments: dict[str, object]
-    ) -> tuple[ToolResult, Exception | None]:
-        """What the model is told, and what went wrong, if anything did."""
-        try:
-            return ToolResult(call.id, self._as_text(await tool.call(context, arguments))), None
-        except (CheckpointFailed, CheckpointMissing):
-            raise  # nothing that a model could do otherwise
-        except (AgentError, BadData) as error:
-            return ToolResult(call.id, str(error), is_error=True), error
 
-    def _as_text(self, value: object) -> str:
-        """As the model reads it: a text as it is, anything else as JSON; cut if it is too long."""
-        text = value if isinstance(value, str) else _encode(value).decode()
-        most = self._limits.result_characters
-        return text if len(text) <= most else f"{text[:most]}\n… {len(text) - most} more characters were cut"
+def stop_of(reply: Reply) -> Stop:
+    """Why a loop ends with this answer. ContentRefused if it is none."""
+    if reply.stop is StopReason.REFUSED:
+        raise ContentRefused(f"{reply.model} refused to answer", provider=reply.provider, model=reply.model)
+    return Stop.MAX_TOKENS if reply.stop is StopReason.MAX_TOKENS else Stop.ANSWER

@@ -20,6 +20,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bullpen.agents.loop.booking import Cost, Overruns, booked, booking, settle_all
 from bullpen.agents.loop.finishing import Also, Finished, to_its_end
+from bullpen.agents.loop.steps import END
 from bullpen.job.entries import EntryKind, EntryState, JournalEntry
 from bullpen.observing import Observers
 from bullpen.records.chained import Chain
@@ -35,7 +36,6 @@ AlsoEnd = Callable[[AsyncConnection, bytes], Awaitable[object]]
 """`Also` of a run that ends, with its result."""
 
 _PAGE = 1_000
-_END = "run:end"
 
 
 class Recorder:
@@ -79,7 +79,7 @@ class Recorder:
             journal = JournalOn(connection, self._database)
             await journal.open(self.run)
             if await journal.has_ended(self.run):
-                return await journal.value_of(self.run, _END)
+                return await journal.value_of(self.run, END)
             await journal.begin(self.run, self._epoch)
             if also is not None:
                 await also(connection)
@@ -170,11 +170,18 @@ class Recorder:
             await self._write()
 
     async def note(
-        self, place: int, name: str, value: bytes, *, told: Sequence[Told] = (), also: Also | None = None
+        self,
+        place: int,
+        name: str,
+        value: bytes,
+        *,
+        told: Sequence[Told] = (),
+        also: Also | None = None,
+        may_wait: bool = False,
     ) -> JournalEntry:
         """Put on record what cost nothing and changed nothing but records: it needs no intent before it."""
         entry = JournalEntry(place, name, started_ms=self._database.clock.now_ms(), epoch=self._epoch)
-        return await self.finish(entry, value, told=told, also=also)
+        return await self.finish(entry, value, told=told, also=also, may_wait=may_wait)
 
     async def tell(self, *told: Told) -> None:
         """Tell of what is not a step. LeaseLost from an activation that was overtaken."""
@@ -207,7 +214,7 @@ class Recorder:
             nonlocal ended
             journal = JournalOn(connection, self._database)
             ended = result(await settle_all(Ledger(connection, self._database), self.run, self._budget))
-            last = JournalEntry(max(self._entries, default=-1) + 1, _END, value=ended, epoch=self._epoch)
+            last = JournalEntry(max(self._entries, default=-1) + 1, END, value=ended, epoch=self._epoch)
             await journal.put(self.run, [last], epoch=self._epoch)
             await journal.end(self.run, epoch=self._epoch)
             if also is not None:

@@ -5,10 +5,9 @@ from collections.abc import Iterable
 import msgspec
 
 from bullpen.agents.llm.words import Reply, Usage
-from bullpen.job.entries import EntryKind, EntryState, JournalEntry
+from bullpen.agents.loop.steps import OVER_LIMIT, StepKind, what_of
+from bullpen.job.entries import EntryState, JournalEntry
 
-ASKED = "llm:"
-"""Begins the name of a step that asks a model; no tool's name has a colon."""
 _decode_reply = msgspec.json.Decoder(Reply).decode
 
 
@@ -27,14 +26,15 @@ def tally(entries: Iterable[JournalEntry]) -> Tally:
     usage: dict[str, Usage] = {}
     text = ""
     for entry in entries:
-        if entry.state is not EntryState.DONE or entry.kind is not EntryKind.STEP or entry.value is None:
+        what = what_of(entry)
+        if entry.state is not EntryState.DONE or what is StepKind.ANSWER or entry.value is None:
             continue
-        if entry.name.startswith(ASKED):
+        if what is StepKind.LLM:
             reply = _decode_reply(entry.value)
             steps += 1
             usage[reply.model] = usage.get(reply.model, Usage()) + (reply.usage or Usage())
             text = reply.text or text
-        elif ":" not in entry.name:
+        elif what is StepKind.TOOL and entry.name != OVER_LIMIT:
             tool_calls += 1
         worked_ms += max(0, entry.ended_ms - entry.started_ms)
     return Tally(steps=steps, tool_calls=tool_calls, usage=usage, text=text, worked_ms=worked_ms)

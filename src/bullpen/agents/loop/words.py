@@ -16,6 +16,7 @@ class Stop(StrEnum):
     MAX_STEPS = "max_steps"
     MAX_TOOL_CALLS = "max_tool_calls"
     MAX_TOKENS = "max_tokens"
+    """Its last answer was cut off there, or all of its answers together came to it."""
     CREDITS = "credits"
     """The next call could cost more than there is: it was not made."""
     TIMEOUT = "timeout"
@@ -32,6 +33,9 @@ class LoopLimits:
     steps: int = 50
     """Calls of a model."""
     tool_calls: int = 200
+    """Those that a step asks for beyond it are refused. 0: the model is told of no tool."""
+    parallel_calls: int = 8
+    """Of tools, at once; the others of a step wait for their turn."""
     tokens: int = 1_000_000
     """Read and written, of all calls."""
     seconds: float = 7_200
@@ -39,12 +43,15 @@ class LoopLimits:
     reply_tokens: int = 4_096
     """Of one answer."""
     result_characters: int = 20_000
-    """Of a tool's result, as the model reads it; the rest is cut, and said to be."""
+    """Of a tool's result, as the model reads it; of a longer one the whole is an artifact, and named."""
 
     def __post_init__(self) -> None:
         for name in self.__slots__:
-            if not getattr(self, name) > 0:
-                raise BadOption(f"{name}: more than 0, not {getattr(self, name)}")
+            value = getattr(self, name)
+            if name == "tool_calls" and value == 0:
+                continue
+            if not value > 0:
+                raise BadOption(f"{name}: more than 0, not {value}")
 
 
 class LoopResult(msgspec.Struct, frozen=True, kw_only=True):

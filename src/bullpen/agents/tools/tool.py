@@ -9,6 +9,7 @@ A first parameter hinted as `ToolContext` is given the call's own: its key, its 
 
 import asyncio
 import dataclasses
+import functools
 import inspect
 import typing
 from collections.abc import Awaitable, Callable, Mapping
@@ -20,12 +21,14 @@ import msgspec
 from bullpen.agents.llm.words import ToolSpec
 from bullpen.agents.sandbox.base import Level, Sandbox
 from bullpen.agents.tools.policy import Policy
+from bullpen.agents.tools.threads import Threads
 from bullpen.errors import AgentError, BadData, BadHandler, ToolError, ToolTimeout
 from bullpen.jobtypes.arguments import from_plain, to_plain
 
 T = TypeVar("T")
 
 _USUAL_S = 60.0
+_THREADS = Threads("tool")
 
 
 class KeepFile(Protocol):
@@ -130,7 +133,7 @@ class Tool:
         if inspect.iscoroutinefunction(self._function):
             return await self._function(*before, **values)
         # A plain function may block: it has a thread, which a timeout leaves behind.
-        return await asyncio.to_thread(self._function, *before, **values)
+        return await _THREADS.run(functools.partial(self._function, *before, **values))
 
 
 class ToolOptions(TypedDict, total=False):
@@ -145,15 +148,19 @@ class ToolOptions(TypedDict, total=False):
     reconcile: Reconcile
 
 
-def replayed(tool: Tool, answer: Callable[[ToolContext, Mapping[str, Any]], Awaitable[Any]], *, policy: Policy) -> Tool:
-    """A tool that looks the same to a model, and has this answer to whatever it is called with."""
+def replayed(
+    tool: Tool, answer: Callable[[ToolContext, Mapping[str, Any]], Awaitable[Any]], *, policy: Policy | None = None
+) -> Tool:
+    """A tool that looks the same to a model, and has this answer to whatever it is called with.
+
+    Without another policy it keeps its own: what became of a call before is found out as ever.
+    """
 
     async def call(context: ToolContext, **arguments: Any) -> Any:
         return await answer(context, arguments)
 
-    return dataclasses.replace(
-        tool, policy=policy, price=0, isolation=Level.NONE, reconcile=None, _function=call, _takes_context=True
-    )
+    same = dataclasses.replace(tool, price=0, isolation=Level.NONE, _function=call, _takes_context=True)
+    return same if policy is None else dataclasses.replace(same, policy=policy, reconcile=None)
 
 
 @overload

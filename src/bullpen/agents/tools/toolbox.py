@@ -1,10 +1,11 @@
 """The tools of a run: those that are there, less those that it may not use."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from bullpen.agents.llm.words import ToolSpec
 from bullpen.agents.sandbox.base import Level, require
-from bullpen.agents.tools.tool import Tool
+from bullpen.agents.tools.tool import Tool, ToolContext, replayed
 from bullpen.errors import BadOption, ToolError
 
 
@@ -53,7 +54,18 @@ class Toolbox:
     def specs(self) -> tuple[ToolSpec, ...]:
         return tuple(tool.spec() for tool in self)
 
+    def behind(self, given: Level) -> "Toolbox":
+        """The same behind these walls: a call of a tool that asks for stronger ones ends with IsolationTooWeak."""
+        return Toolbox(tool if tool.isolation <= given else _kept_in(tool, given) for tool in self)
+
     def check_isolation(self, given: Level) -> None:
         """IsolationTooWeak names the first tool that asks for stronger walls."""
         for tool in self:
             require(tool.isolation, given, f"the tool {tool.name!r}")
+
+
+def _kept_in(tool: Tool, given: Level) -> Tool:
+    async def refuse(_: ToolContext, __: Mapping[str, Any]) -> None:
+        require(tool.isolation, given, f"the tool {tool.name!r}")
+
+    return replayed(tool, refuse)

@@ -54,6 +54,9 @@ class TaskBody(Body):
     priority: ShortText | None = None
     temperature: float | None = None
     max_tokens: int | None = None
+    """Of one answer."""
+    max_total_tokens: int | None = None
+    """Of all calls."""
     max_steps: int = 50
     max_tool_calls: int = 100
     max_credits: int | None = None

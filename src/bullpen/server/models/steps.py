@@ -1,6 +1,6 @@
 """The journal of a task, as it is shown."""
 
-from bullpen.agents.comparing import StepKind
+from bullpen.agents.loop.steps import StepKind
 from bullpen.server.models.base import Shown
 
 
@@ -30,7 +30,7 @@ class TaskStepShown(Shown):
     started_ms: int
     ended_ms: int
     text: str | None = None
-    """Of a model, a tool or a person; null while it is open."""
+    """Of a model, a tool or a person; of a fan-out the ids of its tasks, one a line. Null while it is open."""
     model: str | None = None
     calls: list[CallShown] | None = None
     """What a model asked for."""
