@@ -1,12 +1,13 @@
 """What the tools of an activation stand in: a sandbox with the task's workspace, and a place for what they make."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
 from bullpen.agents.checkpoints import Workspace
+from bullpen.agents.harvesting import Harvest, harvest
 from bullpen.agents.loop.options import Saves
 from bullpen.agents.sandbox.base import Level
 from bullpen.agents.sandbox.limits import SandboxSpec
@@ -17,6 +18,9 @@ from bullpen.observing import Observers
 from bullpen.records.records import Records
 from bullpen.records.runs.words import Task
 
+Keeps = Callable[[], Awaitable[object]]
+"""Makes artifacts of what a run leaves in its workspace, which need not be lent any more."""
+
 
 @dataclass(frozen=True, slots=True)
 class Around:
@@ -25,6 +29,7 @@ class Around:
     context: ToolContext
     saves: Saves | None = None
     """Saves the workspace after a step."""
+    keeps: Keeps | None = None
 
 
 class Surroundings(Protocol):
@@ -49,10 +54,12 @@ class Sandboxed:
         spec: SandboxSpec | None = None,
         *,
         minimum: Level = Level.NAMESPACE,
+        harvest: Harvest | None = None,
     ) -> None:
         self._given = pool
         self._spec = spec
         self._minimum = minimum
+        self._harvest = harvest or Harvest()
         self._own: SandboxPool | None = None
         self._observers = Observers()
         self._opening = asyncio.Lock()
@@ -81,7 +88,7 @@ class Sandboxed:
             files=workspace.keep_file,
         )
         try:
-            yield Around(context, workspace.stage)
+            yield Around(context, workspace.stage, lambda: harvest(records.files, task, self._harvest, epoch=epoch))
         finally:
             await workspace.close()
 

@@ -113,18 +113,37 @@ class TokensUsed(msgspec.Struct, frozen=True, kw_only=True):
     by_model: dict[str, Usage] = {}
 
 
+class Artifact(msgspec.Struct, frozen=True, kw_only=True):
+    """A file that a task made."""
+
+    id: str
+    type: str
+    """file, image, document, slide_deck or code."""
+    name: str
+    url: str
+    """Its bytes, at the server."""
+    size_bytes: int
+    mime_type: str
+    metadata: dict[str, Any] = {}
+
+
 class TaskResult(msgspec.Struct, frozen=True, kw_only=True):
     """What came of a task, however it ended."""
 
+    job_id: str = ""
+    """Of the queue: the task's own."""
     run_id: str
     task_id: str
     status: str
     """completed, failed, cancelled or timeout."""
     exit_code: int
-    """0 if it came to an answer."""
+    """0 unless it failed, took too long (124) or was cancelled (130)."""
     stop_reason: str
+    """`answer` if it came to one; `max_steps` and its like if it did all that it may without."""
     output: str
-    """The model's last words."""
+    """The model's last words; `messages` of agents and server have all that was said."""
+    artifacts: tuple[Artifact, ...] = ()
+    """What it made, as it came: at most 500, the run's list has all."""
     error: TaskProblem | None
     tokens_used: TokensUsed
     credits_charged: int
