@@ -10,6 +10,7 @@ import msgspec
 from bullpen.agents.activation import activate
 from bullpen.agents.chores import Chores
 from bullpen.agents.comparing import Comparison, compare
+from bullpen.agents.conversing import conversation
 from bullpen.agents.family import Ender
 from bullpen.agents.forking import Edit, plant, prepare_fork
 from bullpen.agents.jobs import TaskJobs
@@ -17,6 +18,7 @@ from bullpen.agents.llm.environment import providers_from
 from bullpen.agents.llm.models import ModelTable, models_from
 from bullpen.agents.llm.prices import micro
 from bullpen.agents.llm.provider import Provider
+from bullpen.agents.llm.words import Message
 from bullpen.agents.loop.words import Answer
 from bullpen.agents.redacting import Redactor
 from bullpen.agents.steering import Steering
@@ -283,6 +285,11 @@ class Agents:
     async def result(self, run_id: str, *, timeout: float | None = None) -> TaskResult:  # noqa: ASYNC109 - its own promise
         """What came of it, waited for. ResultTimeout if it is not over in time: it goes on all the same."""
         return await result((await self.records()).runs, run_id, timeout)
+
+    async def messages(self, task_id: str, *, tenant: str | None = None) -> list[Message]:
+        """All that was said in a task so far: before it, by the model, by its tools. RecordMissing."""
+        records = await self.records()
+        return await conversation(records.database, await records.runs.task(task_id, tenant=tenant))
 
     async def compare(self, run_id: str, other_id: str, *, tenant: str | None = None) -> Comparison:
         """Where two runs of one tenant part, and what each did from there on. RecordMissing; BadOption."""

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from bullpen.agents.comparing import Comparison, Side, StepKind, StepPair, what_of
-from bullpen.agents.llm.words import Reply, ToolResult, Usage
+from bullpen.agents.llm.words import Message, Reply, ToolResult, Usage
 from bullpen.agents.loop.words import Answer
 from bullpen.agents.words import TaskResult, TaskTerms
 from bullpen.job.entries import JournalEntry
@@ -15,7 +15,7 @@ from bullpen.records.credits.words import Account
 from bullpen.records.runs.words import Run, Task
 from bullpen.server.models.comparing import ComparisonShown, SideShown, StepPairShown
 from bullpen.server.models.runs import BudgetShown, RunRow, RunShown, TaskShown, shown_result
-from bullpen.server.models.steps import CallShown, TaskStepShown, UsageShown
+from bullpen.server.models.steps import CallResultShown, CallShown, MessageShown, TaskStepShown, UsageShown
 from bullpen.server.site import Site
 
 _BEGINNING = 200
@@ -142,6 +142,19 @@ def _words_of(site: Site, what: StepKind, value: bytes) -> dict[str, object]:
             return {"text": None if answer.result is None else clean(answer.result), "is_error": answer.is_error}
         case StepKind.END:
             return {"text": clean(_decode(value, type=TaskResult).output)}
+
+
+def shown_message(site: Site, message: Message) -> MessageShown:
+    """Without secrets too."""
+    clean = site.redactor.text
+    return MessageShown(
+        role=message.role,
+        text=clean(message.text),
+        calls=[CallShown(id=one.id, name=one.name, arguments=clean(one.arguments)) for one in message.calls],
+        results=[
+            CallResultShown(call_id=one.call_id, text=clean(one.text), is_error=one.is_error) for one in message.results
+        ],
+    )
 
 
 # ── two runs ─────────────────────────────────────────────────────────────────────────────

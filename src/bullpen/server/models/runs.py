@@ -130,13 +130,25 @@ class TokensShown(Shown):
     by_model: dict[str, dict[str, int]]
 
 
+class ArtifactShown(Shown):
+    id: str
+    type: str
+    name: str
+    url: str
+    size_bytes: int
+    mime_type: str
+    metadata: dict[str, Any]
+
+
 class ResultShown(Shown):
+    job_id: str
     run_id: str
     task_id: str
     status: str
     exit_code: int
     stop_reason: str
     output: str
+    artifacts: list[ArtifactShown]
     error: ProblemShown | None
     tokens_used: TokensShown
     credits_charged: int
