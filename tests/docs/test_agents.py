@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 from bullpen.agents.loop.words import Stop
+from bullpen.agents.sandbox.asking import SandboxAsked
 from bullpen.agents.words import Artifact, TaskResult, problem_at, problem_of
 from bullpen.errors import AgentError, BadOption
 from bullpen.server.problems import UNKNOWN_CALLER
@@ -17,6 +18,10 @@ def test_every_field_of_a_result_has_its_line() -> None:
     for kind in (TaskResult, Artifact):
         told = [row[0] for row in rows(section(_PAGE, f"## {kind.__name__}"))]
         assert told == list(kind.__struct_fields__)
+
+
+def test_every_field_of_a_sandbox_has_its_line() -> None:
+    assert [row[0] for row in rows(section(_PAGE, "## Sandbox"))] == list(SandboxAsked.__struct_fields__)
 
 
 def _known() -> Iterator[tuple[str, bool, str | None]]:

@@ -123,6 +123,10 @@ async def test_all_that_was_said_is_told_and_can_be_said_again(site: Site, clien
         ({"prompt": "go", "temperature": 9.0}, "temperature"),
         ({"prompt": "go", "tools": ["not a name"]}, "tools"),
         ({"prompt": "go", "model": "parott"}, "model"),
+        ({"prompt": "go", "sandbox": {"type": "chroot"}}, "sandbox.type"),
+        ({"prompt": "go", "sandbox": {"type": "firecracker"}}, "sandbox.type"),
+        ({"prompt": "go", "sandbox": {"memory_mb": 1_000_000}}, "sandbox.memory_mb"),
+        ({"prompt": "go", "sandbox": {"colour": "red"}}, "sandbox.colour"),
         ({"prompt": "go", "history": [{"role": "tool", "results": [{"call_id": "x", "text": ""}]}]}, "messages[0]"),
     ],
 )

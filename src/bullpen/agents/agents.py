@@ -228,6 +228,7 @@ class Agents:
             tools=self.tools if self._knows_tools else None,
             # Whoever names one need not have its provider: the workers have it.
             usual_model=request.model or self._usual_model(),
+            sandbox=self._surroundings.spec if isinstance(self._surroundings, Sandboxed) else None,
         )
         job = self._jobs.job_of(prepared, tenant)
         wait_s = await self._expected_wait_s(records, prepared.route.queue)

@@ -6,14 +6,18 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
+import msgspec
+
 from bullpen.agents.checkpoints import Workspace
 from bullpen.agents.harvesting import Harvest, harvest
 from bullpen.agents.loop.options import Saves
+from bullpen.agents.sandbox.asking import spec_for, usual_spec
 from bullpen.agents.sandbox.base import Level
 from bullpen.agents.sandbox.limits import SandboxSpec
 from bullpen.agents.sandbox.pool import SandboxPool
-from bullpen.agents.sandbox.settings import driver_from
+from bullpen.agents.sandbox.settings import driver_from, driver_name
 from bullpen.agents.tools.tool import ToolContext
+from bullpen.agents.words import TaskTerms
 from bullpen.observing import Observers
 from bullpen.records.records import Records
 from bullpen.records.runs.words import Task
@@ -57,12 +61,18 @@ class Sandboxed:
         harvest: Harvest | None = None,
     ) -> None:
         self._given = pool
-        self._spec = spec
+        self.spec = spec or (usual_spec() if pool is None else pool.usual)
+        """The most that a task may ask for, and what it gets if it asks for nothing."""
         self._minimum = minimum
         self._harvest = harvest or Harvest()
         self._own: SandboxPool | None = None
         self._observers = Observers()
         self._opening = asyncio.Lock()
+
+    @property
+    def type(self) -> str:
+        """Of its sandboxes."""
+        return driver_name() if self._given is None else self._given.driver.name
 
     def watched_by(self, observers: Observers) -> None:
         """Tell these of the pool, a given one too unless it has observers of its own."""
@@ -72,11 +82,12 @@ class Sandboxed:
 
     @asynccontextmanager
     async def around(self, records: Records, task: Task, *, epoch: int) -> AsyncIterator[Around]:
+        terms = msgspec.json.decode(task.terms, type=TaskTerms)
         workspace = Workspace(
             records.files,
             self._given or await self._usual_pool(),
             task.id,
-            self._spec,
+            spec_for(terms.sandbox, self.spec),
             epoch=epoch,
             minimum=self._minimum,
         )
@@ -95,7 +106,7 @@ class Sandboxed:
     async def _usual_pool(self) -> SandboxPool:
         async with self._opening:
             if self._own is None:
-                self._own = SandboxPool(driver_from(), observers=self._observers)
+                self._own = SandboxPool(driver_from(), [self.spec], observers=self._observers)
                 await self._own.start()
             return self._own
 

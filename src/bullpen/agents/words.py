@@ -6,6 +6,7 @@ import msgspec
 
 from bullpen.agents.llm.words import Message, Usage
 from bullpen.agents.loop.words import Stop
+from bullpen.agents.sandbox.asking import SandboxAsked
 from bullpen.errors import AgentError, BullpenError, UsageError
 
 MAX_PROMPT = 100_000
@@ -27,6 +28,8 @@ class TaskRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """Ids of input files, which it finds in its workspace."""
     tools: tuple[str, ...] | None = None
     """Which it may use; those of its kind if not told."""
+    sandbox: SandboxAsked | None = None
+    """What its code runs in; as the deployment has it if not told."""
     priority: str | None = None
     """critical, high, normal, low or bulk."""
     temperature: float | None = None
@@ -58,6 +61,7 @@ class TaskTerms(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     files: tuple[str, ...] = ()
     tools: tuple[str, ...] | None = ()
     """None: those of its kind that its worker has."""
+    sandbox: SandboxAsked | None = None
     temperature: float | None = None
     reply_tokens: int = 4_096
     steps: int = 50

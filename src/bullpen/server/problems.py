@@ -23,7 +23,7 @@ logger = logging.getLogger("bullpen.server")
 
 CONTENT_TYPE = "application/problem+json"
 TYPE = "https://bullpen.dev/errors/"
-_FIELD = re.compile(r"([a-z][a-z_]*(?:\[\d+\])?): ")
+_FIELD = re.compile(r"([a-z][a-z_]*(?:\.[a-z_]+|\[\d+\])*): ")
 _RETRY_S = 1
 
 STATUS: dict[type[BullpenError], int] = {

@@ -86,6 +86,7 @@ def _task(task: Task, account: Account | None) -> TaskShown:
         model=terms.model,
         system=terms.system,
         tools=None if terms.tools is None else list(terms.tools),
+        sandbox=None if terms.sandbox is None else msgspec.to_builtins(terms.sandbox),
         max_steps=terms.steps,
         max_tool_calls=terms.tool_calls,
         timeout_s=terms.timeout_s,

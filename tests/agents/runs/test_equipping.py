@@ -21,12 +21,11 @@ from bullpen.agents.llm.models import table_of
 from bullpen.agents.llm.scripted import CallTurn, Script, ScriptedProvider, Turn
 
 model = {"provider": "scripted", "context_window": 100_000, "max_output": 4_096, "input": "1", "output": "2"}
-script = Script((Turn(calls=(CallTurn("code_execute", {"code": "print(6 * 7, file=open('a.txt', 'w'))"}),)), Turn(text="42")))
+call = CallTurn("code_execute", {"code": "print(6 * 7, file=open('a.txt', 'w'))"})
+provider = ScriptedProvider(Script((Turn(calls=(call,)), Turn(text="42"))))
+models = table_of({"version": "1", "models": {"m": model}})
 pen = Bullpen("sqlite:team.db")
-agents = Agents(
-    pen, "sqlite:records.db", providers=[ScriptedProvider(script)], models=table_of({"version": "1", "models": {"m": model}}),
-    equipment=equipped,
-)
+agents = Agents(pen, "sqlite:records.db", providers=[provider], models=models, equipment=equipped)
 """
 
 

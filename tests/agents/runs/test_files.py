@@ -12,6 +12,8 @@ from bullpen.agents.llm.words import Request, Role, Usage
 from bullpen.agents.sandbox import SandboxPool
 from bullpen.agents.surroundings import Sandboxed
 from bullpen.agents.tools.files import file_read, file_write
+from bullpen.agents.tools.policy import Policy
+from bullpen.agents.tools.tool import ToolContext, tool
 from bullpen.errors import RecordMissing
 from bullpen.records.files.words import FileKind
 from bullpen.records.records import Records
@@ -95,3 +97,30 @@ async def test_a_run_that_ends_at_its_last_step_is_completed(agents_with: Making
         result = await agents.result(sent.run_id, timeout=_PATIENCE_S)
     assert (result.status, result.exit_code, result.stop_reason) == ("completed", 0, "max_steps")
     assert result.error is None
+
+
+@tool(policy=Policy.READ_ONLY)
+async def measure(ctx: ToolContext) -> str:
+    """How large the sandbox is."""
+    limits = (await ctx.needs_sandbox()).spec.limits
+    return f"{limits.memory_mb} {limits.timeout:g}"
+
+
+async def test_a_run_has_the_sandbox_that_it_asked_for(agents_with: Making, pool: SandboxPool) -> None:
+    async with agents_with(_calls("measure"), [measure], surroundings=Sandboxed(pool)) as agents, working(agents):
+        usual = await agents.submit("go", tenant=TENANT)
+        asked = await agents.submit("go", tenant=TENANT, sandbox={"type": "bubblewrap", "memory_mb": 64, "timeout": 5})
+        assert (await agents.result(usual.run_id, timeout=_PATIENCE_S)).output == "128 30"
+        assert (await agents.result(asked.run_id, timeout=_PATIENCE_S)).output == "64 5"
+
+
+async def test_a_run_waits_for_a_worker_that_has_its_type_of_sandbox(agents_with: Making, pool: SandboxPool) -> None:
+    """And fails with E001, which names the field, if none came in its time."""
+    async with agents_with(_calls("measure"), [measure], surroundings=Sandboxed(pool)) as agents, working(agents):
+        sent = await agents.submit("go", tenant=TENANT, sandbox={"type": "docker"}, timeout=0.5)
+        result = await agents.result(sent.run_id, timeout=_PATIENCE_S)
+        events = [event async for event in agents.follow(sent.run_id)]
+    assert result.error is not None
+    assert result.error.code == "E001"
+    assert result.error.message.startswith("sandbox.type: no worker that has sandboxes of the type 'docker'")
+    assert [event.data["lack"] for event in events if event.kind == "job_suspended"] == [{"sandbox": "docker"}]
