@@ -1,4 +1,4 @@
-"""A task that this worker cannot do, for want of a tool, a provider or a sandbox: it goes back to its line, for one that can.
+"""A task that this worker cannot do, for want of a tool, a provider or a sandbox: it goes back to its line.
 
 Another worker of the queue may have what it needs, or the next one to be started. The run is told once what is
 missing, and looks in between come ever more seldom. If nobody came within the time that the task may take, it fails.

@@ -17,6 +17,7 @@ from bullpen.agents.tools.tool import ToolContext, tool
 from bullpen.errors import RecordMissing
 from bullpen.records.files.words import FileKind
 from bullpen.records.records import Records
+from bullpen.records.runs.words import ProgressKind
 from tests.agents.runs.conftest import TENANT, Answers, Making, working
 from tests.agents.runs.spinning import pool_of
 
@@ -61,7 +62,7 @@ async def test_what_a_run_wrote_is_an_artifact_and_an_input_of_the_next(
     assert (told.id, told.name, told.type, told.size_bytes) == (made.id, "sales.csv", "file", 7)
     assert told.url == f"/v1/files/{made.id}/content"
     kinds = [event.kind for event in events]
-    assert kinds.index("artifact_created") < kinds.index("job_completed")
+    assert kinds.index(ProgressKind.ARTIFACT_CREATED) < kinds.index(ProgressKind.JOB_COMPLETED)
     reads = _calls("file_read", path="/inputs/sales.csv")
     async with agents_with(reads, [file_read()], surroundings=Sandboxed(pool)) as agents, working(agents):
         await agents.deposit("other", 100)

@@ -17,6 +17,7 @@ from bullpen.agents.llm.words import NONE, Message, Reply, Request, ToolCall, To
 from bullpen.agents.loop.compacting import compacted, is_full, request_for
 from bullpen.agents.loop.lending import Lent
 from bullpen.agents.loop.options import LoopOptions
+from bullpen.agents.loop.progress import ToolProgress
 from bullpen.agents.loop.recorder import Recorder
 from bullpen.agents.loop.tally import ASKED
 from bullpen.agents.loop.telling import Telling
@@ -281,7 +282,9 @@ class AgentLoop:
     ) -> tuple[ToolResult, Exception | None]:
         """What the model is told, and what went wrong, if anything did."""
         try:
-            return ToolResult(call.id, self._as_text(await tool.call(context, arguments))), None
+            async with ToolProgress(self._recorder, call) as progress:
+                answer = await tool.call(progress.given_to(context), arguments)
+            return ToolResult(call.id, self._as_text(answer)), None
         except (CheckpointFailed, CheckpointMissing):
             raise  # nothing that a model could do otherwise
         except (AgentError, BadData) as error:
