@@ -37,6 +37,7 @@ from bullpen import (
     WorkerOptions,
     errors,
 )
+from bullpen.agents.harvesting import Harvest
 from bullpen.agents.llm.endpoint import Endpoint
 from bullpen.agents.llm.health import HealthRules, Standing
 from bullpen.agents.llm.retrying import RetryRules
@@ -113,6 +114,7 @@ def _defaults(kind: type) -> dict[str, object]:
         Limits,
         SandboxSpec,
         PoolOptions,
+        Harvest,
         SmtpSettings,
         CalDavSettings,
         McpServer,

@@ -106,6 +106,7 @@ CALLS: dict[tuple[str, str], Call] = {
     ("POST", "/v1/tasks"): Call("tasks:add", {"prompt": "go", "tenant": "beta"}),
     ("GET", _TASK): Call("runs:read"),
     ("GET", f"{_TASK}/steps"): Call("runs:read"),
+    ("GET", f"{_TASK}/messages"): Call("runs:read"),
     ("GET", f"{_TASK}/result"): Call("runs:read"),
     ("POST", f"{_TASK}/answer"): Call("tasks:answer", {"again": True}),
     ("POST", f"{_TASK}/fork"): Call("tasks:add", {"at": 0}),

@@ -54,6 +54,7 @@ async def test_a_task_is_asked_for_done_and_looked_at(site: Site, client: Client
     booked = (await client.get("/v1/credits/statement", task=sent["task_id"]))["items"]
     charges = [one["memo"] for one in booked if one["kind"] == "charge"]
     assert charges == [f"llm:parrot at prices {MODELS.version}"] * 2
+    assert (result["job_id"], result["artifacts"]) == (sent["task_id"], [])
     listed = await client.get("/v1/runs", state="completed")
     assert [(one["run_id"], one["prompt"]) for one in listed["items"]] == [(sent["run_id"], "What is it?")]
     assert (await client.get("/v1/runs", state="running"))["items"] == []
@@ -81,6 +82,33 @@ async def test_its_steps_are_its_journal(site: Site, client: Client, place: Plac
     assert (first["items"], first["next_place"]) == ([asked], 1)
 
 
+async def test_all_that_was_said_is_told_and_can_be_said_again(site: Site, client: Client, place: Place) -> None:
+    await paid(client)
+    before = [{"role": "user", "text": "Hello."}, {"role": "assistant", "text": "Hello?"}]
+    body = {"prompt": "What is it?", "system": "Be brief.", "history": before}
+    sent = await client.post("/v1/tasks", body, status=202)
+    path = f"/v1/tasks/{sent['task_id']}/messages"
+    assert [one["role"] for one in (await client.get(path))["items"]] == ["system", "user", "assistant", "user"]
+    async with working_on(site, place):
+        await over(client, sent["run_id"])
+    page = await client.get(path)
+    assert page["next_start"] is None
+    assert [(one["role"], one["text"]) for one in page["items"]] == [
+        ("system", "Be brief."),
+        ("user", "Hello."),
+        ("assistant", "Hello?"),
+        ("user", "What is it?"),
+        ("assistant", "let me look"),
+        ("tool", ""),
+        ("assistant", "it said: seen 7"),
+    ]
+    assert page["items"][4]["calls"] == [{"id": "c1", "name": "look", "arguments": '{"n":7}'}]
+    assert page["items"][5]["results"] == [{"call_id": "c1", "text": "seen 7", "is_error": False}]
+    part = await client.get(path, start=2, limit=2)
+    assert (part["items"], part["next_start"]) == (page["items"][2:4], 4)
+    await client.post("/v1/tasks", {"prompt": "And now?", "history": page["items"][1:]}, status=202)
+
+
 @pytest.mark.parametrize(
     "body, field",
     [
@@ -95,6 +123,10 @@ async def test_its_steps_are_its_journal(site: Site, client: Client, place: Plac
         ({"prompt": "go", "temperature": 9.0}, "temperature"),
         ({"prompt": "go", "tools": ["not a name"]}, "tools"),
         ({"prompt": "go", "model": "parott"}, "model"),
+        ({"prompt": "go", "sandbox": {"type": "chroot"}}, "sandbox.type"),
+        ({"prompt": "go", "sandbox": {"type": "firecracker"}}, "sandbox.type"),
+        ({"prompt": "go", "sandbox": {"memory_mb": 1_000_000}}, "sandbox.memory_mb"),
+        ({"prompt": "go", "sandbox": {"colour": "red"}}, "sandbox.colour"),
         ({"prompt": "go", "history": [{"role": "tool", "results": [{"call_id": "x", "text": ""}]}]}, "messages[0]"),
     ],
 )
@@ -103,12 +135,15 @@ async def test_what_is_wrong_is_told_by_its_field(client: Client, body: dict[str
     await paid(client)
     problem = await client.post("/v1/tasks", body, status=400)
     assert (problem["field"], problem["agent_code"], problem["retryable"]) == (field, "E001", False)
+    assert problem["user_facing_message"] == ("There is no such model." if field == "model" else problem["detail"])
     assert (await client.get("/v1/runs"))["items"] == []
 
 
 async def test_who_has_too_few_credits_is_told_how_many(client: Client) -> None:
     missing = await client.post("/v1/tasks", {"prompt": "go"}, status=404)
     assert "no credits" in missing["detail"]
+    assert (missing["agent_code"], missing["retryable"]) == ("E001", False)
+    assert missing["user_facing_message"].endswith(".")
     await paid(client, credits_=9)
     problem = await client.post("/v1/tasks", {"prompt": "go"}, status=402)
     assert (problem["code"], problem["agent_code"], problem["retryable"]) == ("credits-short", "E003", False)
@@ -218,6 +253,7 @@ async def test_a_run_is_cancelled_and_its_credits_come_back(client: Client) -> N
     await paid(client, credits_=20)
     sent = await client.post("/v1/tasks", {"prompt": "go"}, status=202)
     early = await client.get(f"/v1/tasks/{sent['task_id']}/result", status=409)
+    assert (early["agent_code"], early["retryable"]) == ("E001", False)
     assert early["code"] == "wrong-state"
     cancelled = await client.post(f"/v1/runs/{sent['run_id']}/cancel", {"reason": "no need"})
     assert cancelled["state"] == "cancelled"

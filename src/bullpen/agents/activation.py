@@ -4,6 +4,7 @@ Nothing is saved when a worker must stop: what was done is on record already, an
 """
 
 import asyncio
+import contextlib
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Any
@@ -25,11 +26,20 @@ from bullpen.agents.loop.tally import tally
 from bullpen.agents.loop.words import LoopLimits, NeedsAnswer, Stop
 from bullpen.agents.research import Research
 from bullpen.agents.sandbox.base import Level
-from bullpen.agents.surroundings import Around
+from bullpen.agents.surroundings import Around, Keeps
 from bullpen.agents.tools.toolbox import Toolbox
 from bullpen.agents.words import TaskProblem, TaskResult, TaskTerms, problem_at, problem_of, to_plain
 from bullpen.agents.workshop import Workshop
-from bullpen.errors import CreditsShort, LeaseLost, ModelLimited, ModelOverloaded, Signal, Unrecoverable
+from bullpen.errors import (
+    CheckpointFailed,
+    CheckpointMissing,
+    CreditsShort,
+    LeaseLost,
+    ModelLimited,
+    ModelOverloaded,
+    Signal,
+    Unrecoverable,
+)
 from bullpen.job.verdicts import Parked
 from bullpen.journal.suspension import Suspension
 from bullpen.records.journal import JournalOn
@@ -80,6 +90,8 @@ class _Activation:
             redact=workshop.redactor.all_in,
             observers=workshop.observers,
         )
+        self._keeps: Keeps | None = None
+        """Makes artifacts of what the task leaves in its workspace."""
 
     async def run(self) -> dict[str, object]:
         if lack := lack_of(self._workshop, self._terms):
@@ -130,6 +142,7 @@ class _Activation:
         limit = asyncio.timeout(max(0.0, left_s))
         try:
             async with limit, self._around() as around:
+                self._keeps = around.keeps
                 async with Streaming(self._recorder, is_on=self._terms.stream) as streaming:
                     loop = AgentLoop(
                         self._recorder,
@@ -145,7 +158,10 @@ class _Activation:
             return Ending(Stop.TIMEOUT, problem_at(Stop.TIMEOUT))
         finally:
             await self._workshop.done_with(self._task.id)
-        return Ending(stop, problem_at(stop))
+        problem = problem_at(stop)
+        if problem is None and self._keeps is not None:
+            await self._keeps()
+        return Ending(stop, problem)
 
     def _around(self) -> AbstractAsyncContextManager[Around]:
         workshop = self._workshop
@@ -202,9 +218,17 @@ class _Activation:
         return _brief(result)
 
     async def _settle(self, ending: Ending) -> TaskResult:
+        if ending.problem is not None and ending.stop is not Stop.CANCELLED:
+            await self._keep_what_there_is()
         result = await self._workshop.ender.end_own(self._recorder, self._task, ending)
         await self._workshop.ended(self._task)
         return result
+
+    async def _keep_what_there_is(self) -> None:
+        """Of a task that failed; that its files cannot be kept is not what it is said to fail by."""
+        with contextlib.suppress(CheckpointFailed, CheckpointMissing):
+            if self._keeps is not None:
+                await self._keeps()
 
     async def _suspended(self, question: NeedsAnswer) -> Suspension:
         asked = {

@@ -2,14 +2,16 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager
 from functools import partial
-from typing import Any, Self, Unpack, overload
+from typing import Any, Self, TypeAlias, Unpack, overload
 
 import msgspec
 
 from bullpen.agents.activation import activate
 from bullpen.agents.chores import Chores
 from bullpen.agents.comparing import Comparison, compare
+from bullpen.agents.conversing import conversation
 from bullpen.agents.family import Ender
 from bullpen.agents.forking import Edit, plant, prepare_fork
 from bullpen.agents.jobs import TaskJobs
@@ -17,6 +19,7 @@ from bullpen.agents.llm.environment import providers_from
 from bullpen.agents.llm.models import ModelTable, models_from
 from bullpen.agents.llm.prices import micro
 from bullpen.agents.llm.provider import Provider
+from bullpen.agents.llm.words import Message
 from bullpen.agents.loop.words import Answer
 from bullpen.agents.redacting import Redactor
 from bullpen.agents.steering import Steering
@@ -40,6 +43,10 @@ MODEL = "BULLPEN_MODEL"
 """The model that is asked where a request names none."""
 
 
+Equipment: TypeAlias = Callable[["Agents"], AbstractAsyncContextManager[object]]
+"""Gives agents tools for the length of a block."""
+
+
 class Agents:
     """Runs of agents on an application's queues.
 
@@ -55,6 +62,7 @@ class Agents:
 
     Workers of the application do the tasks: whoever runs them needs the same tools and models. `records` is where
     runs are kept, as `Records.open` takes it; `providers` answer for models, those of the environment if not given.
+    `equipment` gives them tools for as long as they are open: `equipped` has all that come with Bullpen.
     Where tasks are only asked for, as in a server, `tools=None` leaves it to the workers which tools there are, and
     `relay` is one of the same records that runs already.
     """
@@ -70,6 +78,7 @@ class Agents:
         tools: Iterable[Tool] | None = (),
         surroundings: Surroundings | None = None,
         relay: OutboxRelay | None = None,
+        equipment: Equipment | None = None,
     ) -> None:
         pen.employ(self)
         self.pen = pen
@@ -83,6 +92,8 @@ class Agents:
         self.on_activation_end: Callable[[str], Awaitable[None]] | None = None
         """Told of each task that a worker here stops doing, for whoever gave it tools that hold something."""
         self._workshop: Workshop | None = None
+        self._equipment = equipment
+        self._equipped: AbstractAsyncContextManager[object] | None = None
         self._given_relay = relay
         self._relay: OutboxRelay | None = None
         self._chores: Chores | None = None
@@ -98,6 +109,7 @@ class Agents:
         """What tasks are done with; opened with the first use."""
         async with self._opening:
             if self._workshop is None:
+                await self._equip()
                 records = self._where if isinstance(self._where, Records) else await Records.open(self._where)
                 redactor = Redactor()
                 ender = Ender(records.database, self.pen.store, redactor, self.pen.telemetry)
@@ -125,6 +137,12 @@ class Agents:
                 self._chores.start()
             return self._workshop
 
+    async def _equip(self) -> None:
+        if self._equipment is not None and self._equipped is None:
+            equipped = self._equipment(self)
+            await equipped.__aenter__()
+            self._equipped = equipped
+
     async def records(self) -> Records:
         return (await self.workshop()).records
 
@@ -134,6 +152,7 @@ class Agents:
             workshop, self._workshop = self._workshop, None
             relay, self._relay = self._relay, None
             chores, self._chores = self._chores, None
+            equipped, self._equipped = self._equipped, None
         if chores is not None:
             await chores.stop()
         if relay is not None and relay is not self._given_relay:
@@ -143,6 +162,8 @@ class Agents:
             await workshop.provider.close()
             if not isinstance(self._where, Records):
                 await workshop.records.close()
+        if equipped is not None:
+            await equipped.__aexit__(None, None, None)
 
     async def __aenter__(self) -> Self:
         await self.workshop()
@@ -207,6 +228,7 @@ class Agents:
             tools=self.tools if self._knows_tools else None,
             # Whoever names one need not have its provider: the workers have it.
             usual_model=request.model or self._usual_model(),
+            sandbox=self._surroundings.spec if isinstance(self._surroundings, Sandboxed) else None,
         )
         job = self._jobs.job_of(prepared, tenant)
         wait_s = await self._expected_wait_s(records, prepared.route.queue)
@@ -283,6 +305,11 @@ class Agents:
     async def result(self, run_id: str, *, timeout: float | None = None) -> TaskResult:  # noqa: ASYNC109 - its own promise
         """What came of it, waited for. ResultTimeout if it is not over in time: it goes on all the same."""
         return await result((await self.records()).runs, run_id, timeout)
+
+    async def messages(self, task_id: str, *, tenant: str | None = None) -> list[Message]:
+        """All that was said in a task so far: before it, by the model, by its tools. RecordMissing."""
+        records = await self.records()
+        return await conversation(records.database, await records.runs.task(task_id, tenant=tenant))
 
     async def compare(self, run_id: str, other_id: str, *, tenant: str | None = None) -> Comparison:
         """Where two runs of one tenant part, and what each did from there on. RecordMissing; BadOption."""

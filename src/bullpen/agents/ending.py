@@ -10,13 +10,14 @@ from bullpen.agents.loop.booking import Cost, settle_all
 from bullpen.agents.loop.recorder import Recorder
 from bullpen.agents.loop.tally import Tally, tally
 from bullpen.agents.loop.words import Stop
-from bullpen.agents.words import EXIT_CODES, TaskProblem, TaskResult, TaskTerms, TokensUsed, to_plain
+from bullpen.agents.words import EXIT_CODES, Artifact, TaskProblem, TaskResult, TaskTerms, TokensUsed, to_plain
 from bullpen.errors import WrongState
 from bullpen.job.entries import JournalEntry
 from bullpen.observing import TaskEnd
 from bullpen.records.credits.budget import Budget
 from bullpen.records.credits.ledger import Ledger
 from bullpen.records.database import Database
+from bullpen.records.files.on import artifacts_of
 from bullpen.records.journal import JournalOn
 from bullpen.records.runs.moving import RunsOn
 from bullpen.records.runs.words import ProgressKind, Task, TaskState, Told
@@ -30,6 +31,8 @@ _STATES = {
 }
 _TOLD = {TaskState.COMPLETED: ProgressKind.JOB_COMPLETED, TaskState.CANCELLED: ProgressKind.JOB_CANCELLED}
 _PAGE = 1_000
+_MOST_TOLD = 500
+"""Artifacts in a result."""
 
 Redact = Callable[[Any], Any]
 """A value without the secrets in it."""
@@ -63,6 +66,8 @@ async def end_activation(
 ) -> TaskResult:
     """By the worker that has it. LeaseLost if another has it, or it has ended; ChildrenGoOn."""
     used = tally(recorder.entries)
+    async with database.reading(brief=True) as connection:
+        made = await _made_by(connection, task)
     place = max((entry.place for entry in recorder.entries), default=-1) + 1
     now_ms = database.clock.now_ms()
 
@@ -73,7 +78,7 @@ async def end_activation(
         await _move(connection, database, task, ending, result, redact)
 
     ended = await recorder.end(
-        lambda cost: _encode(_result(task, ending, used, cost, place, now_ms)), move, first=check
+        lambda cost: _encode(_result(task, ending, used, cost, place, now_ms, made)), move, first=check
     )  # fmt: skip
     return msgspec.json.decode(ended, type=TaskResult)
 
@@ -96,7 +101,8 @@ async def end_from_outside(database: Database, task_id: str, ending: Ending, *, 
         entries = await _entries(journal, task.id)
         cost = await settle_all(Ledger(connection, database), task.id, budget_of(task, terms))
         place = max((entry.place for entry in entries), default=-1) + 1
-        result = _result(task, ending, tally(entries), cost, place, database.clock.now_ms())
+        made = await _made_by(connection, task)
+        result = _result(task, ending, tally(entries), cost, place, database.clock.now_ms(), made)
         await _move(connection, database, task, ending, _encode(result), redact)
     return result
 
@@ -118,6 +124,21 @@ async def _check_children(connection: AsyncConnection, database: Database, task:
         raise ChildrenGoOn(children)
 
 
+async def _made_by(connection: AsyncConnection, task: Task) -> tuple[Artifact, ...]:
+    return tuple(
+        Artifact(
+            id=one.id,
+            type=one.type,
+            name=one.name,
+            url=f"/v1/files/{one.id}/content",
+            size_bytes=one.size,
+            mime_type=one.mime,
+            metadata=one.metadata,
+        )
+        for one in await artifacts_of(connection, task.id, limit=_MOST_TOLD)
+    )
+
+
 async def _entries(journal: JournalOn, task_id: str) -> Iterable[JournalEntry]:
     found: list[JournalEntry] = []
     start: int | None = 0
@@ -137,15 +158,19 @@ async def _move(
     await RunsOn(connection, database).move(task.id, ending.state, Told(kind, {"result": told}), outcome=result)
 
 
-def _result(task: Task, ending: Ending, used: Tally, cost: Cost, place: int, now_ms: int) -> TaskResult:
+def _result(
+    task: Task, ending: Ending, used: Tally, cost: Cost, place: int, now_ms: int, made: tuple[Artifact, ...]
+) -> TaskResult:
     tokens = list(used.usage.values())
     return TaskResult(
+        job_id=task.id,
         run_id=task.run,
         task_id=task.id,
         status=ending.state,
         exit_code=EXIT_CODES.get(ending.stop, 1 if ending.problem else 0),
         stop_reason=ending.stop,
         output=used.text,
+        artifacts=made,
         error=ending.problem,
         tokens_used=TokensUsed(
             input_tokens=sum(one.input_tokens for one in tokens),

@@ -1,8 +1,7 @@
 """Agents with all tools that this machine and its settings can offer.
 
-agents = Agents(pen)
-async with equipped(agents):
-await pen.worker().run()
+agents = Agents(pen, equipment=equipped)      # as long as they are open, in whichever process
+async with equipped(agents): …                # or for the length of a block
 """
 
 from collections.abc import AsyncIterator, Iterable
@@ -27,7 +26,12 @@ async def equipped(agents: Agents, *, servers: Iterable[McpServer] = ()) -> Asyn
         for tool in toolset:
             agents.tools.put(tool)
         agents.on_activation_end = toolset.end_run
-        yield toolset
+        try:
+            yield toolset
+        finally:
+            agents.on_activation_end = None
+            for tool in toolset:
+                agents.tools.take(tool)
 
 
 def _reading(agents: Agents) -> ReadFile:

@@ -1,4 +1,4 @@
-"""A task that this worker cannot do, for want of a tool or of a provider: it goes back to its line, for one that can.
+"""A task that this worker cannot do, for want of a tool, a provider or a sandbox: it goes back to its line.
 
 Another worker of the queue may have what it needs, or the next one to be started. The run is told once what is
 missing, and looks in between come ever more seldom. If nobody came within the time that the task may take, it fails.
@@ -11,6 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bullpen.agents.ending import Ending
 from bullpen.agents.loop.words import Stop
+from bullpen.agents.surroundings import Sandboxed
 from bullpen.agents.words import TaskTerms, problem_of
 from bullpen.agents.workshop import Workshop
 from bullpen.errors import BadOption, BullpenError, ModelAccess
@@ -28,29 +29,41 @@ class Lack(msgspec.Struct, frozen=True, omit_defaults=True):
     tools: tuple[str, ...] = ()
     model: str | None = None
     """One for which it has no provider."""
+    sandbox: str | None = None
+    """A type of sandboxes that are not its own."""
 
     def __bool__(self) -> bool:
-        return bool(self.tools or self.model)
+        return bool(self.tools or self.model or self.sandbox)
 
     def __or__(self, other: Self) -> "Lack":
-        return Lack(tuple(dict.fromkeys((*self.tools, *other.tools))), self.model or other.model)
+        return Lack(
+            tuple(dict.fromkeys((*self.tools, *other.tools))), self.model or other.model, self.sandbox or other.sandbox
+        )
 
     def __str__(self) -> str:
         model = [] if self.model is None else [f"a provider of the model {self.model!r}"]
-        return " and ".join([*(f"the tool {name!r}" for name in self.tools), *model])
+        sandbox = [] if self.sandbox is None else [f"sandboxes of the type {self.sandbox!r}"]
+        return " and ".join([*(f"the tool {name!r}" for name in self.tools), *model, *sandbox])
 
     def error(self, seconds: float) -> BullpenError:
         """For whoever waited so long in vain."""
         nobody = f"no worker that has {self} came within {seconds:g} seconds"
         if self.tools:
             return BadOption(f"tools: {nobody}")
+        if self.sandbox and not self.model:
+            return BadOption(f"sandbox.type: {nobody}")
         return ModelAccess(f"model: {nobody}", model=self.model or "")
 
 
 def lack_of(workshop: Workshop, terms: TaskTerms) -> Lack:
     """What the task needs and is not in this workshop; empty if all is there."""
     tools = tuple(name for name in dict.fromkeys(terms.tools or ()) if not workshop.tools.known(name))
-    return Lack(tools, None if workshop.provider.serves(terms.model) else terms.model)
+    return Lack(tools, None if workshop.provider.serves(terms.model) else terms.model, _sandbox_lacked(workshop, terms))
+
+
+def _sandbox_lacked(workshop: Workshop, terms: TaskTerms) -> str | None:
+    wanted, there = None if terms.sandbox is None else terms.sandbox.type, workshop.surroundings
+    return wanted if wanted is not None and isinstance(there, Sandboxed) and there.type != wanted else None
 
 
 class WaitForWorker:

@@ -12,6 +12,8 @@ from bullpen.agents.kinds import Route, TaskKind, estimate, kind_of, route, urge
 from bullpen.agents.llm.models import Model, ModelTable
 from bullpen.agents.llm.prices import micro
 from bullpen.agents.llm.words import MAX_TOKENS, Request, check_request, check_tool_names, user
+from bullpen.agents.sandbox.asking import check_asked, usual_spec
+from bullpen.agents.sandbox.limits import SandboxSpec
 from bullpen.agents.tools.toolbox import Toolbox
 from bullpen.agents.words import MAX_PROMPT, MOST_TOKENS, Submitted, TaskRequest, TaskTerms
 from bullpen.errors import BadOption, RecordMissing
@@ -45,7 +47,13 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def prepare(
-    request: TaskRequest, tenant: str, *, models: ModelTable, tools: Toolbox | None, usual_model: str
+    request: TaskRequest,
+    tenant: str,
+    *,
+    models: ModelTable,
+    tools: Toolbox | None,
+    usual_model: str,
+    sandbox: SandboxSpec | None = None,
 ) -> Prepared:
     """BadOption, which names the field, or ModelUnknown. Nothing is written. Without tools only workers know them."""
     check_prompt(request.prompt)
@@ -59,6 +67,7 @@ def prepare(
         history=request.history,
         files=request.files,
         tools=_tools_for(kind, request, tools),
+        sandbox=check_asked(request.sandbox, sandbox or usual_spec()),
         temperature=request.temperature,
         reply_tokens=_reply_tokens(request, model),
         steps=_whole("max_steps", request.max_steps, 1, 10_000),

@@ -1,21 +1,30 @@
 """What the tools of an activation stand in: a sandbox with the task's workspace, and a place for what they make."""
 
 import asyncio
-from collections.abc import AsyncIterator
+import functools
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
+import msgspec
+
 from bullpen.agents.checkpoints import Workspace
+from bullpen.agents.harvesting import Harvest, harvest
 from bullpen.agents.loop.options import Saves
+from bullpen.agents.sandbox.asking import spec_for, usual_spec
 from bullpen.agents.sandbox.base import Level
 from bullpen.agents.sandbox.limits import SandboxSpec
 from bullpen.agents.sandbox.pool import SandboxPool
-from bullpen.agents.sandbox.settings import driver_from
+from bullpen.agents.sandbox.settings import driver_from, driver_name
 from bullpen.agents.tools.tool import ToolContext
+from bullpen.agents.words import TaskTerms
 from bullpen.observing import Observers
 from bullpen.records.records import Records
 from bullpen.records.runs.words import Task
+
+Keeps = Callable[[], Awaitable[object]]
+"""Makes artifacts of what a run leaves in its workspace, which need not be lent any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +34,7 @@ class Around:
     context: ToolContext
     saves: Saves | None = None
     """Saves the workspace after a step."""
+    keeps: Keeps | None = None
     level: Level = Level.NONE
     """How strong the walls of its sandbox are; no tool that asks for stronger ones is run."""
 
@@ -51,13 +61,21 @@ class Sandboxed:
         spec: SandboxSpec | None = None,
         *,
         minimum: Level = Level.NAMESPACE,
+        harvest: Harvest | None = None,
     ) -> None:
         self._given = pool
-        self._spec = spec
+        self.spec = spec or (usual_spec() if pool is None else pool.usual)
+        """The most that a task may ask for, and what it gets if it asks for nothing."""
         self._minimum = minimum
+        self._harvest = harvest or Harvest()
         self._own: SandboxPool | None = None
         self._observers = Observers()
         self._opening = asyncio.Lock()
+
+    @property
+    def type(self) -> str:
+        """Of its sandboxes."""
+        return driver_name() if self._given is None else self._given.driver.name
 
     def watched_by(self, observers: Observers) -> None:
         """Tell these of the pool, a given one too unless it has observers of its own."""
@@ -67,12 +85,13 @@ class Sandboxed:
 
     @asynccontextmanager
     async def around(self, records: Records, task: Task, *, epoch: int) -> AsyncIterator[Around]:
+        terms = msgspec.json.decode(task.terms, type=TaskTerms)
         pool = self._given or await self._usual_pool()
         workspace = Workspace(
             records.files,
             pool,
             task.id,
-            self._spec,
+            spec_for(terms.sandbox, self.spec),
             epoch=epoch,
             minimum=self._minimum,
         )
@@ -84,14 +103,15 @@ class Sandboxed:
             files=workspace.keep_file,
         )
         try:
-            yield Around(context, workspace.stage, pool.driver.level)
+            keeps = functools.partial(harvest, records.files, task, self._harvest, epoch=epoch)
+            yield Around(context, workspace.stage, keeps, pool.driver.level)
         finally:
             await workspace.close()
 
     async def _usual_pool(self) -> SandboxPool:
         async with self._opening:
             if self._own is None:
-                self._own = SandboxPool(driver_from(), observers=self._observers)
+                self._own = SandboxPool(driver_from(), [self.spec], observers=self._observers)
                 await self._own.start()
             return self._own
 

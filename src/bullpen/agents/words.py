@@ -6,6 +6,7 @@ import msgspec
 
 from bullpen.agents.llm.words import Message, Usage
 from bullpen.agents.loop.words import Stop
+from bullpen.agents.sandbox.asking import SandboxAsked
 from bullpen.errors import AgentError, BullpenError, UsageError
 
 MAX_PROMPT = 100_000
@@ -29,6 +30,8 @@ class TaskRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """Ids of input files, which it finds in its workspace."""
     tools: tuple[str, ...] | None = None
     """Which it may use; those of its kind if not told."""
+    sandbox: SandboxAsked | None = None
+    """What its code runs in; as the deployment has it if not told."""
     priority: str | None = None
     """critical, high, normal, low or bulk."""
     temperature: float | None = None
@@ -63,6 +66,7 @@ class TaskTerms(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     files: tuple[str, ...] = ()
     tools: tuple[str, ...] | None = ()
     """None: those of its kind that its worker has."""
+    sandbox: SandboxAsked | None = None
     temperature: float | None = None
     reply_tokens: int = 4_096
     steps: int = 50
@@ -119,18 +123,37 @@ class TokensUsed(msgspec.Struct, frozen=True, kw_only=True):
     by_model: dict[str, Usage] = {}
 
 
+class Artifact(msgspec.Struct, frozen=True, kw_only=True):
+    """A file that a task made."""
+
+    id: str
+    type: str
+    """file, image, document, slide_deck or code."""
+    name: str
+    url: str
+    """Its bytes, at the server."""
+    size_bytes: int
+    mime_type: str
+    metadata: dict[str, Any] = {}
+
+
 class TaskResult(msgspec.Struct, frozen=True, kw_only=True):
     """What came of a task, however it ended."""
 
+    job_id: str = ""
+    """Of the queue: the task's own."""
     run_id: str
     task_id: str
     status: str
     """completed, failed, cancelled or timeout."""
     exit_code: int
-    """0 if nothing went wrong: the stop reason says whether it came to an answer."""
+    """0 unless it failed, took too long (124) or was cancelled (130)."""
     stop_reason: str
+    """`answer` if it came to one; `max_steps` and its like if it did all that it may without."""
     output: str
-    """The model's last words."""
+    """The model's last words; `messages` of agents and server have all that was said."""
+    artifacts: tuple[Artifact, ...] = ()
+    """What it made, as it came: at most 500, the run's list has all."""
     error: TaskProblem | None
     tokens_used: TokensUsed
     credits_charged: int

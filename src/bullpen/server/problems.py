@@ -23,7 +23,7 @@ logger = logging.getLogger("bullpen.server")
 
 CONTENT_TYPE = "application/problem+json"
 TYPE = "https://bullpen.dev/errors/"
-_FIELD = re.compile(r"([a-z][a-z_]*(?:\[\d+\])?): ")
+_FIELD = re.compile(r"([a-z][a-z_]*(?:\.[a-z_]+|\[\d+\])*): ")
 _RETRY_S = 1
 
 STATUS: dict[type[BullpenError], int] = {
@@ -99,8 +99,8 @@ def forbidden(detail: str) -> Refused:
 
 
 _WRONG = 422
-_NOBODY = 401
-_WHO = "Your key or session is not valid: log in again, or ask for another key."
+UNKNOWN_CALLER = "Your key or session is not valid: log in again, or ask for another key."
+_NOT_THERE = "What this is about is not there, or not yours."
 _LEFT = 499
 """What proxies write down of a caller who left before the answer."""
 
@@ -149,19 +149,31 @@ def problem_of(error: Exception, request_id: str) -> tuple[Problem, dict[str, st
 def _as_agents_tell(problem: Problem, error: Exception) -> Problem:
     """With the code of agents; what is wrong with a request is 400 there."""
     if problem.status == _WRONG:
-        problem = msgspec.structs.replace(problem, status=400, agent_code="E001", retryable=False)
-    if problem.status == _NOBODY:
-        problem = msgspec.structs.replace(problem, agent_code="E002", retryable=False, user_facing_message=_WHO)
-    if isinstance(error, errors.AgentError):
-        problem = msgspec.structs.replace(
-            problem,
-            agent_code=error.agent_code,
-            retryable=error.retryable,
-            user_facing_message=error.safe_message,
-        )
+        problem = msgspec.structs.replace(problem, status=400)
+    code, retryable, message = _agents_words(problem, error)
+    problem = msgspec.structs.replace(problem, agent_code=code, retryable=retryable, user_facing_message=message)
     if isinstance(error, errors.CreditsShort):
         problem = msgspec.structs.replace(problem, required=error.required, available=error.available)
     return problem
+
+
+def _agents_words(problem: Problem, error: Exception) -> tuple[str, bool, str]:
+    """Code, whether the same again may do, and what a user may read."""
+    if isinstance(error, errors.AgentError):
+        return error.agent_code, error.retryable, error.safe_message
+    match problem.status:
+        case 401:
+            return "E002", False, UNKNOWN_CALLER
+        case 403:
+            return "E002", False, problem.detail
+        case 404:
+            return "E001", False, _NOT_THERE
+        case 429:
+            return "E999", True, problem.detail
+        case status if status >= 500:
+            return "E999", True, errors.AgentError.safe_message
+        case _:
+            return "E001", False, problem.detail
 
 
 def status_of(kind: type[BullpenError]) -> int:

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from bullpen.agents.comparing import Comparison, Side, StepPair
-from bullpen.agents.llm.words import Reply, ToolResult, Usage
+from bullpen.agents.llm.words import Message, Reply, ToolResult, Usage
 from bullpen.agents.loop.steps import StepKind, what_of
 from bullpen.agents.loop.words import Answer
 from bullpen.agents.words import TaskResult, TaskTerms
@@ -16,7 +16,7 @@ from bullpen.records.credits.words import Account
 from bullpen.records.runs.words import Run, Task
 from bullpen.server.models.comparing import ComparisonShown, SideShown, StepPairShown
 from bullpen.server.models.runs import BudgetShown, RunRow, RunShown, TaskShown, shown_result
-from bullpen.server.models.steps import CallShown, TaskStepShown, UsageShown
+from bullpen.server.models.steps import CallResultShown, CallShown, MessageShown, TaskStepShown, UsageShown
 from bullpen.server.site import Site
 
 _BEGINNING = 200
@@ -87,6 +87,7 @@ def _task(task: Task, account: Account | None) -> TaskShown:
         model=terms.model,
         system=terms.system,
         tools=None if terms.tools is None else list(terms.tools),
+        sandbox=None if terms.sandbox is None else msgspec.to_builtins(terms.sandbox),
         max_steps=terms.steps,
         max_tool_calls=terms.tool_calls,
         timeout_s=terms.timeout_s,
@@ -145,6 +146,19 @@ def _words_of(site: Site, what: StepKind, value: bytes) -> dict[str, object]:
             return {"text": "\n".join(_decode(value, type=list[str]))}
         case StepKind.END:
             return {"text": clean(_decode(value, type=TaskResult).output)}
+
+
+def shown_message(site: Site, message: Message) -> MessageShown:
+    """Without secrets too."""
+    clean = site.redactor.text
+    return MessageShown(
+        role=message.role,
+        text=clean(message.text),
+        calls=[CallShown(id=one.id, name=one.name, arguments=clean(one.arguments)) for one in message.calls],
+        results=[
+            CallResultShown(call_id=one.call_id, text=clean(one.text), is_error=one.is_error) for one in message.results
+        ],
+    )
 
 
 # ── two runs ─────────────────────────────────────────────────────────────────────────────

@@ -1,6 +1,6 @@
 """Each code of the table of errors as a run, or whoever submits one, meets it.
 
-E002 belongs to the API, which alone knows who calls (`tests/server/test_uploads.py`); E013 to what keeps checkpoints.
+E002 belongs to the API, which alone knows who calls (`tests/server/test_uploads.py`).
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from sqlalchemy import delete, insert
+from sqlalchemy import delete, insert, update
 
 from bullpen.agents.agents import Agents
 from bullpen.agents.llm.scripted import CallTurn, Fault, Turn
@@ -25,10 +25,13 @@ from bullpen.agents.tools.policy import Policy
 from bullpen.agents.tools.tool import Tool, ToolContext, tool
 from bullpen.agents.words import Submitted, TaskProblem, problem_of
 from bullpen.errors import BadOption, CreditsShort
+from bullpen.records.blobs.blobs import Blobs
+from bullpen.records.blobs.folder import FolderHome
 from bullpen.records.database import Database
 from bullpen.records.records import Records
 from bullpen.records.runs.words import ProgressEvent, ProgressKind, Task
 from bullpen.records.tables.credits import hold
+from bullpen.records.tables.files import checkpoint
 from tests.agents.runs.conftest import TENANT, Making, says, working
 from tests.agents.sandbox.conftest import SMALL
 
@@ -242,6 +245,53 @@ async def test_e012_a_run_that_was_cancelled(agents_with: Making) -> None:
         sent = await _submit(agents)
         [result] = await agents.cancel(sent.run_id)
         _check(result.error, "E012", retryable=False)
+
+
+@needs_bubblewrap
+async def test_e013_a_workspace_that_cannot_be_saved(agents_with: Making, records: Records, tmp_path: Path) -> None:
+    """The place of blobs is away: the run goes no further without it, and on when it is back."""
+    records.files.blobs = Blobs(FolderHome(tmp_path / "blobs"))
+    (tmp_path / "blobs").write_text("no folder")
+    async with _small_pool(tmp_path / "sandboxes") as pool:
+        making = agents_with(_asks_for("leave_file"), [leave_file], surroundings=Sandboxed(pool))
+        async with making as agents, working(agents):
+            sent = await _submit(agents)
+            _check(_problem_in(await _first(agents, sent, ProgressKind.JOB_RETRYING)), "E013", retryable=True)
+            (tmp_path / "blobs").unlink()
+            result = await agents.result(sent.run_id, timeout=_PATIENCE_S)
+            assert (result.output, [one.name for one in result.artifacts]) == ("it said: left", ["a.txt"])
+
+
+@tool(policy=Policy.READ_ONLY)
+async def leave_file(ctx: ToolContext) -> str:
+    """Write a file."""
+    await (await ctx.needs_sandbox()).write("a.txt", b"a")
+    return "left"
+
+
+@needs_bubblewrap
+async def test_e013_a_checkpoint_that_has_expired(agents_with: Making, records: Records, tmp_path: Path) -> None:
+    """It is gone, and no other attempt would find it."""
+
+    @tool(policy=Policy.READ_ONLY)
+    async def lose_files(ctx: ToolContext) -> str:
+        """Ask for a workspace that is not kept any more."""
+        await (await ctx.needs_sandbox()).kill()
+        async with records.database.writing() as connection:
+            await connection.execute(update(checkpoint).where(checkpoint.c.task == ctx.run).values(expires_ms=1))
+        return str((await ctx.needs_sandbox()).id)
+
+    def answer(request: Request) -> Turn:
+        name = "lose_files" if request.messages[-1].role is Role.TOOL else "leave_file"
+        return Turn(calls=(CallTurn(name, {}, id="c1"),), usage=Usage(10, 20))
+
+    async with _small_pool(tmp_path / "sandboxes") as pool:
+        making = agents_with(answer, [leave_file, lose_files], surroundings=Sandboxed(pool))
+        async with making as agents, working(agents):
+            sent = await _submit(agents)
+            result = await agents.result(sent.run_id, timeout=_PATIENCE_S)
+            assert result.status == "failed"
+            _check(result.error, "E013", retryable=False)
 
 
 async def test_e014_books_that_do_not_agree(agents_with: Making, records: Records) -> None:

@@ -11,6 +11,7 @@ from bullpen.agents.sandbox import BubblewrapDriver, Isolation, Level, Limits, S
 from bullpen.agents.sandbox.bubblewrap.seccomp import filter_program
 from bullpen.agents.sandbox.cgroups import Cgroups, why_not
 from bullpen.errors import SandboxUnavailable
+from tests.agents.sandbox.serving import serving_docker
 
 
 async def test_what_this_machine_gives() -> None:
@@ -29,6 +30,25 @@ async def test_a_machine_that_gives_nothing(monkeypatch: pytest.MonkeyPatch) -> 
     assert here.level is Level.NONE
     assert here.tell() == "none: bubblewrap is not installed: there is no program bwrap"
     assert "install bubblewrap" in here.fix
+
+
+async def test_the_driver_that_is_set_is_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    socket = str(tmp_path / "docker.sock")
+    monkeypatch.setenv("BULLPEN_SANDBOX", "docker")
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{socket}")
+    away = await isolation_here()
+    assert (away.level, away.driver) == (Level.NONE, "docker")
+    assert away.tell().startswith("none: ")
+    assert "docker" in away.fix
+    async with serving_docker(socket) as server:
+        here = await isolation_here()
+        assert server.containers == {}, "the one that was tried is gone"
+    assert (here.level, here.tell(), here.fix) == (Level.CONTAINER, "container by docker", "")
+
+
+async def test_a_driver_that_there_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BULLPEN_SANDBOX", "firecracker")
+    assert "use e2b" in (await isolation_here()).tell()
 
 
 def test_a_machine_with_control_groups() -> None:

@@ -1,5 +1,6 @@
 """Code and commands in a real sandbox: what comes out, what is cut, and what is refused."""
 
+import dataclasses
 import shutil
 from typing import Any
 
@@ -23,6 +24,14 @@ async def test_python_runs_and_its_streams_come_back(boxed: ToolContext) -> None
     assert (result["ended"], result["exit_code"]) == ("exit", 3)
     assert (result["stdout"], result["stderr"]) == ("42\n", "careful\n")
     assert "stdout_note" not in result
+
+
+async def test_what_is_printed_is_told_as_it_comes(boxed: ToolContext) -> None:
+    told: list[str] = []
+    context = dataclasses.replace(boxed, progress=told.append)
+    await CODE.call(context, {"code": "print('one')\nprint('two')"})
+    await SHELL.call(context, {"command": "echo three"})
+    assert told == ["one", "two", "three"]
 
 
 async def test_an_error_names_its_line_and_stdin_is_empty(boxed: ToolContext) -> None:

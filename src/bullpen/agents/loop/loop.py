@@ -18,6 +18,7 @@ from bullpen.agents.loop.calling import as_text, called
 from bullpen.agents.loop.compacting import compacted, is_full, request_for
 from bullpen.agents.loop.lending import Lent
 from bullpen.agents.loop.options import LoopOptions
+from bullpen.agents.loop.progress import ToolProgress
 from bullpen.agents.loop.recorder import Recorder
 from bullpen.agents.loop.steps import ASKED, OVER_LIMIT, REFUSED
 from bullpen.agents.loop.telling import Telling
@@ -248,7 +249,9 @@ class AgentLoop:
         )
         began = time.monotonic()
         try:
-            result, wrong = await called(call, tool, context, arguments, most=self._limits.result_characters)
+            async with ToolProgress(self._recorder, call) as progress:
+                context = progress.given_to(context)
+                result, wrong = await called(call, tool, context, arguments, most=self._limits.result_characters)
         except asyncio.CancelledError:
             self._options.observers.tool_used(ToolUse(tool.name, "cancelled", time.monotonic() - began))
             raise

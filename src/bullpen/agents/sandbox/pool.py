@@ -89,6 +89,11 @@ class SandboxPool:
         await self._maker.all_ended()
         await self.driver.close()
 
+    @property
+    def usual(self) -> SandboxSpec:
+        """What is lent if nothing is said."""
+        return self._specs[0]
+
     async def __aenter__(self) -> Self:
         await self.start()
         return self
@@ -133,7 +138,7 @@ class SandboxPool:
         began = time.monotonic()
         try:
             async with asyncio.timeout(seconds):
-                sandbox = await self._acquire(spec or self._specs[0], tenant)
+                sandbox = await self._acquire(spec or self.usual, tenant)
         except TimeoutError:
             self._timeouts += 1
             self.observers.sandbox_asked(time.monotonic() - began, is_lent=False)

@@ -12,9 +12,14 @@ CGROUP = "BULLPEN_SANDBOX_CGROUP"
 DRIVERS = ("bubblewrap", "docker", "e2b")
 
 
+def driver_name() -> str:
+    """What `BULLPEN_SANDBOX` says, or bubblewrap."""
+    return told(SANDBOX) or DRIVERS[0]
+
+
 def driver_from(name: str | None = None) -> Driver:
     """The driver of this name; without one `BULLPEN_SANDBOX` says, and without that it is bubblewrap."""
-    name = name or told(SANDBOX) or DRIVERS[0]
+    name = name or driver_name()
     match name:
         case "bubblewrap":
             return BubblewrapDriver(cgroup=cgroup_from())

@@ -86,7 +86,10 @@ async def _sandbox(ctx: ToolContext, *, network: bool) -> Sandbox:
 async def _run(
     ctx: ToolContext, sandbox: Sandbox, argv: list[str], stdin: bytes, seconds: float, shown: int
 ) -> dict[str, Any]:
-    outcome = await sandbox.run(argv, stdin=stdin, timeout=seconds)
+    def tell(_: str, line: bytes) -> None:
+        ctx.tell(line.decode(errors="replace"))
+
+    outcome = await sandbox.run(argv, stdin=stdin, timeout=seconds, on_line=tell)
     if outcome.code == _NOT_STARTED and not outcome.seconds:
         raise ToolError(f"there is no {argv[0]} in this sandbox")
     stdout = await shortened(ctx, "stdout.txt", outcome.stdout, most=shown, cut_before=outcome.stdout_cut)

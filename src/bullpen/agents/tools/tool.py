@@ -51,6 +51,13 @@ class ToolContext:
     """Lends the run's sandbox, made when it is first asked for."""
     files: KeepFile | None = None
     """Keeps what a tool made."""
+    progress: Callable[[str], None] | None = None
+    """Takes what a tool tells of its work."""
+
+    def tell(self, message: str) -> None:
+        """Say how far the call is: the run's log has it a moment later, as `tool_progress`."""
+        if self.progress is not None:
+            self.progress(message)
 
     async def needs_sandbox(self) -> Sandbox:
         """The run's sandbox; ToolError where this run has none."""

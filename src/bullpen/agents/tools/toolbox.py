@@ -22,6 +22,11 @@ class Toolbox:
         if self._tools.setdefault(tool.name, tool) is not tool:
             raise BadOption(f"tools: there are two of the name {tool.name!r}")
 
+    def take(self, tool: Tool) -> None:
+        """Away, if it is there."""
+        if self._tools.get(tool.name) is tool:
+            del self._tools[tool.name]
+
     def __iter__(self) -> Iterator[Tool]:
         return iter(self._tools.values())
 

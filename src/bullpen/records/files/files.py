@@ -278,6 +278,10 @@ async def _limited(data: Data) -> AsyncIterator[bytes]:
 
 def check_size(size: int) -> None:
     """PayloadTooLarge, which names the limit and the setting that has it."""
-    megabytes = whole_from(FILE_MB, _USUAL_MB, _MOST_MB)
-    if size > megabytes * _MB:
-        raise PayloadTooLarge(f"data: a file may have {megabytes} MB, by {FILE_MB}")
+    if size > (most := most_bytes()):
+        raise PayloadTooLarge(f"data: a file may have {most // _MB} MB, by {FILE_MB}")
+
+
+def most_bytes() -> int:
+    """Of a file."""
+    return whole_from(FILE_MB, _USUAL_MB, _MOST_MB) * _MB

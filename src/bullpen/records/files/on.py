@@ -52,24 +52,26 @@ class FilesOn:
     async def attach(self, run_id: str, file_ids: Sequence[str], *, tenant: str) -> list[RunFile]:
         """Give a run these inputs, which stay as long as it does. RecordMissing, also for another tenant's.
 
-        One that another run was given is the new run's too, under an id of its own.
+        One that another run was given, or made, is the new run's too, under an id of its own.
         """
         return [await self._attach(run_id, file_id, tenant) for file_id in dict.fromkeys(file_ids)]
 
     async def _attach(self, run_id: str, file_id: str, tenant: str) -> RunFile:
-        mine = (file_table.c.id == file_id, file_table.c.tenant == tenant, file_table.c.kind == FileKind.INPUT)
+        mine = (file_table.c.id == file_id, file_table.c.tenant == tenant)
+        # Only an input is without a run.
         free = update(file_table).where(*mine, file_table.c.run.is_(None), self._not_over())
         taken = await self._connection.execute(free.values(run=run_id, expires_ms=None).returning(*FILE_COLUMNS))
         if (row := taken.one_or_none()) is not None:
             return read_file(row)
         found = await self._connection.execute(select(*FILE_COLUMNS).where(*mine, self._not_over()))
         if (row := found.one_or_none()) is None:
-            raise RecordMissing(f"no input file {file_id!r}")
+            raise RecordMissing(f"no file {file_id!r}")
         there = read_file(row)
         if there.run == run_id:
             return there
         values = {name: getattr(there, name) for name in RunFile.__struct_fields__}
         values |= {"id": new_id("file"), "run": run_id, "created_ms": self._now_ms, "expires_ms": None}
+        values |= {"kind": FileKind.INPUT, "task": None}
         await self.add(copy := RunFile(**values))
         return copy
 
@@ -154,6 +156,14 @@ class FilesOn:
         joined = part_table.join(checkpoint_table, part_table.c.checkpoint == checkpoint_table.c.id)
         parts = select(part_table.c.sha256).select_from(joined).where(checkpoint_table.c.task == task_id)
         return set((await self._connection.execute(union(own, parts))).scalars())
+
+
+async def artifacts_of(connection: AsyncConnection, task_id: str, *, limit: int) -> list[RunFile]:
+    """What a task made, as it came."""
+    made = (file_table.c.task == task_id, file_table.c.kind == FileKind.ARTIFACT)
+    order = (file_table.c.created_ms, file_table.c.id)
+    rows = await connection.execute(select(*FILE_COLUMNS).where(*made).order_by(*order).limit(limit))
+    return [read_file(row) for row in rows]
 
 
 def new_id(kind: str) -> str:

@@ -39,6 +39,18 @@ class MessageBody(Body):
         return msgspec.convert(self.model_dump(mode="json"), Message)
 
 
+class SandboxBody(Body):
+    """What the task's code runs in; what is not told is as the deployment has it."""
+
+    type: ShortText | None = None
+    memory_mb: int | None = None
+    cpus: float | None = None
+    disk_mb: int | None = None
+    timeout: float | None = None
+    network: bool | None = None
+    packages: list[ShortText] | None = Field(default=None, max_length=_WORDS)
+
+
 class TaskBody(Body):
     """What is asked of agents. What is left open is decided by the kind of task, and told with the task."""
 
@@ -51,6 +63,7 @@ class TaskBody(Body):
     history: list[MessageBody] = Field(default_factory=list, max_length=_WORDS)
     files: list[Label] = Field(default_factory=list, max_length=_WORDS)
     tools: list[Label] | None = Field(default=None, max_length=_WORDS)
+    sandbox: SandboxBody | None = None
     priority: ShortText | None = None
     temperature: float | None = None
     max_tokens: int | None = None
@@ -133,13 +146,25 @@ class TokensShown(Shown):
     by_model: dict[str, dict[str, int]]
 
 
+class ArtifactShown(Shown):
+    id: str
+    type: str
+    name: str
+    url: str
+    size_bytes: int
+    mime_type: str
+    metadata: dict[str, Any]
+
+
 class ResultShown(Shown):
+    job_id: str
     run_id: str
     task_id: str
     status: str
     exit_code: int
     stop_reason: str
     output: str
+    artifacts: list[ArtifactShown]
     error: ProblemShown | None
     tokens_used: TokensShown
     credits_charged: int
@@ -182,6 +207,8 @@ class TaskShown(Shown):
     system: str
     tools: list[str] | None
     """Null: those of its kind that its worker has."""
+    sandbox: dict[str, Any] | None
+    """What it asked for; null: as its worker has it."""
     max_steps: int
     max_tool_calls: int
     timeout_s: float

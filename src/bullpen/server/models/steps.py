@@ -1,5 +1,6 @@
 """The journal of a task, as it is shown."""
 
+from bullpen.agents.llm.words import Role
 from bullpen.agents.loop.steps import StepKind
 from bullpen.server.models.base import Shown
 
@@ -38,6 +39,27 @@ class TaskStepShown(Shown):
     call_id: str | None = None
     """The call that a tool was used for."""
     is_error: bool | None = None
+
+
+class CallResultShown(Shown):
+    call_id: str
+    text: str
+    is_error: bool
+
+
+class MessageShown(Shown):
+    """Something that was said; of the shape in which `history` of a task takes it."""
+
+    role: Role
+    text: str
+    calls: list[CallShown]
+    results: list[CallResultShown]
+
+
+class TaskMessages(Shown):
+    items: list[MessageShown]
+    next_start: int | None
+    """The `start` of the next page; null at the end."""
 
 
 class TaskSteps(Shown):

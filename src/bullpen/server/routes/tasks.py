@@ -6,6 +6,7 @@ import msgspec
 from fastapi import Header, Query
 from starlette.requests import Request
 
+from bullpen.agents.conversing import conversation
 from bullpen.agents.forking import Edit
 from bullpen.agents.loop.words import Answer
 from bullpen.agents.words import Submitted, TaskResult
@@ -26,12 +27,12 @@ from bullpen.server.models.runs import (
     TaskShown,
     shown_result,
 )
-from bullpen.server.models.steps import TaskSteps
+from bullpen.server.models.steps import TaskMessages, TaskSteps
 from bullpen.server.routes.filtering import tenant_to_charge
 from bullpen.server.routes.routing import Name, TheSite, agents_family
 from bullpen.server.site import Site
 from bullpen.server.submitting import request_within
-from bullpen.server.taskshown import shown_step, shown_tasks
+from bullpen.server.taskshown import shown_message, shown_step, shown_tasks
 
 router = agents_family("tasks")
 
@@ -76,6 +77,23 @@ async def steps(
     found = await _task_of(site, caller, task_id)
     page = await SqlJournal(site.records.database).read(found.id, start=start, limit=limit)
     return TaskSteps(items=[shown_step(site, entry) for entry in page.entries], next_place=page.next_place)
+
+
+@router.get(f"{_TASK}/messages")
+async def messages(
+    caller: RunReader,
+    site: TheSite,
+    task_id: Name,
+    start: Annotated[int, Query(ge=0, le=1_000_000_000)] = 0,
+    limit: Annotated[int, Query(ge=1, le=1_000)] = 200,
+) -> TaskMessages:
+    """All that was said: before it, by the model, by its tools."""
+    said = await conversation(site.records.database, await _task_of(site, caller, task_id))
+    end = start + limit
+    return TaskMessages(
+        items=[shown_message(site, message) for message in said[start:end]],
+        next_start=end if len(said) > end else None,
+    )
 
 
 @router.get(f"{_TASK}/result")

@@ -1,0 +1,38 @@
+"""What was said in a task, from its first words to its last: read off its journal, as everything about a task is."""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from bullpen.agents.forking import read_all
+from bullpen.agents.llm.words import Message, Reply, ToolResult, results, system, user
+from bullpen.agents.loop.tally import ASKED
+from bullpen.agents.words import TaskTerms
+from bullpen.job.entries import EntryKind, EntryState, JournalEntry
+from bullpen.records.database import Database
+from bullpen.records.runs.words import Task
+
+_decode_reply = msgspec.json.Decoder(Reply).decode
+_decode_result = msgspec.json.Decoder(ToolResult).decode
+
+
+async def conversation(database: Database, task: Task) -> list[Message]:
+    """Of a task that goes on: what is on record so far."""
+    terms = msgspec.json.decode(task.terms, type=TaskTerms)
+    before = [system(terms.system)] if terms.system else []
+    return [*before, *terms.history, user(task.prompt), *_said(await read_all(database, task.id))]
+
+
+def _said(entries: Iterable[JournalEntry]) -> list[Message]:
+    said: list[Message] = []
+    for entry in entries:
+        if entry.state is not EntryState.DONE or entry.kind is not EntryKind.STEP or entry.value is None:
+            continue
+        if entry.name.startswith(ASKED):
+            said.append(_decode_reply(entry.value).message())
+        elif ":" not in entry.name:
+            result = _decode_result(entry.value)
+            # Calls side by side are answered in one message.
+            together = said.pop().results if said and said[-1].results else ()
+            said.append(results(*together, result))
+    return said
