@@ -9,7 +9,7 @@ from bullpen.telemetry.registry import Registry
 
 
 class StoreGauges:
-    """Of the whole store: each process that shows them shows the same."""
+    """Of the store and the queues that are served: each process that serves them shows the same."""
 
     def __init__(self, registry: Registry) -> None:
         self.up = registry.gauge("bullpen_store_up", "Whether the store answered.")
