@@ -8,7 +8,6 @@ from typing import Any, Self, Unpack, overload
 import msgspec
 
 from bullpen.agents.activation import activate
-from bullpen.agents.chores import Chores
 from bullpen.agents.comparing import Comparison, compare
 from bullpen.agents.family import Ender
 from bullpen.agents.forking import Edit, plant, prepare_fork
@@ -29,6 +28,7 @@ from bullpen.agents.words import Submitted, TaskRequest, TaskResult
 from bullpen.agents.workshop import Workshop, chores_of, router_for
 from bullpen.app import Bullpen
 from bullpen.errors import BadOption
+from bullpen.records.chores import Chores
 from bullpen.records.records import Records
 from bullpen.records.relay import OutboxRelay
 from bullpen.records.runs.keys import RunKey
