@@ -31,6 +31,12 @@ async def migrate(database: Database) -> None:
         await connection.run_sync(_upgrade)
 
 
+async def version_of(database: Database) -> str | None:
+    """Where the database is; None for one that has no records yet. RecordsTooNew if it is beyond HEAD."""
+    async with database.reading() as connection:
+        return await connection.run_sync(_version)
+
+
 async def _take_turn(connection: AsyncConnection, *, is_postgres: bool) -> None:
     if is_postgres:
         await connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
