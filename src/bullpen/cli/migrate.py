@@ -1,7 +1,6 @@
 """`bullpen migrate`: bring the tables of the records and of the queue's file up to date, or say what is to do."""
 
 import argparse
-import os
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,7 +9,7 @@ from bullpen.cli.showing import Show
 from bullpen.cli.tables import Column
 from bullpen.cli.verb import NO, OK, Verb
 from bullpen.clock import SYSTEM_CLOCK
-from bullpen.settings import store_from
+from bullpen.settings import store_from, told
 from bullpen.stores.sqlite import SqliteStore
 from bullpen.stores.sqlite.diagnosing import path_of, version_of
 from bullpen.stores.sqlite.schema import VERSION
@@ -80,7 +79,7 @@ async def _records(args: argparse.Namespace) -> list[Migration]:
         from bullpen.records.records import DEFAULT_RECORDS, RECORDS
     except ImportError:
         return []  # whoever has no extra for the records has none
-    address = args.records or os.environ.get(RECORDS) or DEFAULT_RECORDS
+    address = args.records or told(RECORDS) or DEFAULT_RECORDS
     url = parse_address(address)
     name = f"records ({url.get_backend_name()})"
     if url.get_backend_name() == "sqlite" and not _is_there(url.database):
