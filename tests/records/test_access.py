@@ -3,9 +3,11 @@
 import asyncio
 import threading
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 
 import pytest
 from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bullpen import BadOption, IdempotencyConflict, RecordMissing, RecordTaken
 from bullpen.job.limits import GroupLimits
@@ -195,6 +197,34 @@ async def test_the_audit_log_is_filtered(records: Records, clock: ManualClock) -
         assert (entry.actor, entry.outcome) == ("user:ann", "queue-missing")
     assert await records.audit.forget(before_ms=clock.now_ms()) == 1
     assert len((await records.audit.list()).entries) == 1
+
+
+async def test_the_audit_log_is_forgotten_some_entries_at_a_time(
+    records: Records, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever else wants to write does not wait for all of it."""
+    monkeypatch.setattr("bullpen.records.audit.TOGETHER", 2)
+    monkeypatch.setattr("bullpen.records.idempotency.TOGETHER", 2)
+    monkeypatch.setattr("bullpen.records.parts.TOGETHER", 2)
+    for n in range(5):
+        await records.audit.note("key:abc", "job.retry", f"mail/{n}")
+        await records.idempotency.begin("key:abc", f"{n}", "digest")
+    clock.advance(86_400_000)
+    await records.audit.note("key:abc", "job.retry", "mail/new")
+    writes = 0
+    writing = records.database.writing
+
+    def counted(**how: bool) -> AbstractAsyncContextManager[AsyncConnection]:
+        nonlocal writes
+        writes += 1
+        return writing(**how)
+
+    monkeypatch.setattr(records.database, "writing", counted)
+    assert await records.audit.forget(before_ms=clock.now_ms()) == 5
+    assert writes == 3
+    assert [entry.target for entry in (await records.audit.list()).entries] == ["mail/new"]
+    assert await records.idempotency.forget() == 5
+    assert writes == 6
 
 
 # ── what people set ──────────────────────────────────────────────────────────────────────

@@ -7,15 +7,18 @@ from typing import Any
 import pytest
 from sqlalchemy import event
 
+from bullpen.records.audit import AuditFilter
 from bullpen.records.model import leading
 from bullpen.records.model.searching import JobFilter
 from bullpen.records.records import Records
+from bullpen.records.runs.words import TaskState
 from tests.support.migrated import migrated_file
 
 
 @pytest.fixture
 async def file_records(tmp_path: Path) -> AsyncIterator[Records]:
-    async with await Records.open(migrated_file(tmp_path / "records.db")) as records:
+    address, blobs = migrated_file(tmp_path / "records.db"), str(tmp_path / "blobs")
+    async with await Records.open(address, blobs=blobs) as records:
         yield records
 
 
@@ -46,6 +49,7 @@ class Asked:
         ({"states": ["failed"]}, "ix_bullpen_job_any_state_added (<expr>=?)"),
         ({"queue": "mail", "states": ["failed"]}, "ix_bullpen_job_state_added (queue=? AND state=?)"),
         ({"tenant": "acme"}, "ix_bullpen_job_tenant_added (tenant=?)"),
+        ({"tenant": "acme", "queue": "mail"}, "ix_bullpen_job_tenant_queue_added (tenant=? AND queue=?)"),
         ({"tenant": "acme", "states": ["failed"]}, "ix_bullpen_job_tenant_state_added (tenant=? AND state=?)"),
         ({"name": "work"}, "ix_bullpen_job_name_added (name=?)"),
         ({"workspace": "team"}, "ix_bullpen_job_workspace_added (workspace=?)"),
@@ -92,7 +96,8 @@ async def test_a_name_that_few_jobs_have_leads_past_tenant_and_state(
     "wanted",
     [
         {"text": "work"},
-        {"queue": "mail", "tenant": "acme"},
+        {"queue": "mail", "tenant": "acme", "states": ["failed"]},
+        {"queue": "mail", "name": "work"},
         {"states": ["failed", "active"]},
         {"name": "work", "states": ["failed"]},
         {"name": "work", "workspace": "team"},
@@ -135,3 +140,41 @@ async def test_minutes_of_a_queue_are_found_by_their_time(file_records: Records)
     await file_records.jobs.rates(since_ms=1, until_ms=2, queue="mail")
     step, *_ = await asked.plan("bullpen_minute")
     assert step.endswith("ix_bullpen_minute_minute_ms (minute_ms>? AND minute_ms<?)")
+
+
+@pytest.mark.parametrize(
+    "wanted, index",
+    [({"actor": "user:ann"}, "actor_number (actor=?)"), ({"action": "queue.pause"}, "action_number (action=?)")],
+    ids=str,
+)
+async def test_the_audit_log_by_who_and_what_goes_down_an_index(
+    file_records: Records, wanted: dict[str, Any], index: str
+) -> None:
+    asked = Asked(file_records)
+    await file_records.audit.list(AuditFilter(**wanted))
+    (step,) = await asked.plan("bullpen_audit")
+    assert step.endswith(f"ix_bullpen_audit_{index}")
+
+
+@pytest.mark.parametrize(
+    "wanted, index",
+    [
+        ({"state": TaskState.RUNNING}, "state_created (state=?)"),
+        ({"state": TaskState.RUNNING, "tenant": "acme"}, "tenant_state_created (tenant=? AND state=?)"),
+    ],
+    ids=str,
+)
+async def test_runs_in_a_state_go_down_an_index(file_records: Records, wanted: dict[str, Any], index: str) -> None:
+    asked = Asked(file_records)
+    await file_records.runs.page(**wanted)
+    (step,) = await asked.plan("bullpen_run")
+    assert step.endswith(f"ix_bullpen_run_{index}")
+
+
+async def test_runs_that_ended_long_ago_are_found_by_their_end(file_records: Records) -> None:
+    """Their files are looked for each hour."""
+    asked = Asked(file_records)
+    await file_records.files.expire()
+    steps = await asked.plan("bullpen_file")
+    assert any("ix_bullpen_run_finished (finished_ms<?)" in step for step in steps)
+    assert not any(step.startswith("SCAN bullpen_run") for step in steps)

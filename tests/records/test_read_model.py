@@ -5,9 +5,12 @@ import random
 from collections import Counter
 from typing import Any
 
+import pytest
 from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bullpen import Failure, Queue, State, keep
+from bullpen.errors import RecordsUnavailable
 from bullpen.job.verdicts import Completed, Failed, Retry, Verdict
 from bullpen.records.model.feeder import ModelFeeder
 from bullpen.records.model.lease import HOLD_MS
@@ -264,4 +267,53 @@ async def test_one_feeds_at_a_time(records: Records, store: Store, queue: Queue,
     clock.advance(HOLD_MS)
     await second.catch_up()
     assert not await first.step(), "it has lost it, and wrote nothing"
+    await check_model(records, store)
+
+
+async def test_a_large_queue_is_dropped_in_many_transactions(
+    records: Records,
+    store: Store,
+    queue: Queue,
+    feeder: ModelFeeder,
+    clock: ManualClock,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """In one, whoever else wants to write would wait for all of it. Who dies in between leaves the rest to the next."""
+    monkeypatch.setattr("bullpen.records.model.writer._AT_ONCE", 10)
+    for n in range(35):
+        await queue.add("work", id=f"job-{n}")
+    await feeder.catch_up()
+    await store.obliterate("mail", force=True)
+    clock.advance(20_000)
+    renew, renewals = feeder._lease.renew, 0
+
+    async def failing(connection: AsyncConnection) -> None:
+        nonlocal renewals
+        renewals += 1
+        counted = (await records.jobs.counts()).get("mail", {}).get(State.WAITING)
+        if counted is not None and counted < 35:
+            raise RecordsUnavailable("gone in the middle")
+        await renew(connection)
+
+    monkeypatch.setattr(feeder._lease, "renew", failing)
+    with pytest.raises(RecordsUnavailable):
+        await feeder.catch_up()
+    assert (await records.jobs.counts())["mail"] == {State.WAITING: 25}
+    monkeypatch.setattr(feeder._lease, "renew", renew)
+    await feeder.catch_up()
+    assert await records.jobs.counts() == {}
+    assert await records.jobs.lag() == {}
+
+
+async def test_many_jobs_that_are_not_kept_are_dropped_in_many_transactions(
+    records: Records, store: Store, queue: Queue, feeder: ModelFeeder, scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bullpen.records.model.writer._AT_ONCE", 10)
+    for n in range(35):
+        await queue.add("work", id=f"job-{n}")
+        await scene.end(Failed(Failure("no")))
+    await feeder.catch_up()
+    await store.clean("mail", State.FAILED, older_than_ms=0, limit=100)
+    await feeder.catch_up()
+    assert (await records.jobs.counts()).get("mail", {}) == {}
     await check_model(records, store)

@@ -80,7 +80,7 @@ async def test_lists_are_filtered_and_see_one_tenant_only(
     assert await ids(queue="other") == []
     assert await ids(states=["failed"], tenant="other") == [1]
     assert (await records.jobs.counts(tenant="other"))["mail"] == {State.FAILED: 1, State.WAITING: 3}
-    assert (await records.jobs.counts_by_tenant("mail"))[""] == {State.WAITING: 4}
+    assert (await records.jobs.counts_by_tenant("mail")).counts[""] == {State.WAITING: 4}
     groups = await records.jobs.failures(tenant="acme")
     assert [(group.name, group.count, group.error) for group in groups] == [("name-0", 1, "no 1")]
     reason = groups[0].fingerprint
@@ -216,3 +216,17 @@ async def test_the_lag_tells_how_long_ago_all_was_known(
     assert await records.jobs.behind_ms("unknown") == 0
     await feeder.catch_up()
     assert (await records.jobs.lag())["mail"].behind_ms == 0
+
+
+async def test_of_many_tenants_those_with_most_jobs_are_told(
+    records: Records, queue: Queue, feeder: ModelFeeder
+) -> None:
+    for n in range(1, 5):
+        for _ in range(n):
+            await queue.add("work", tenant=f"tenant-{n}")
+    await feeder.catch_up()
+    found = await records.jobs.counts_by_tenant("mail", limit=2)
+    assert list(found.counts) == ["tenant-4", "tenant-3"]
+    assert found.counts["tenant-4"] == {State.WAITING: 4}
+    assert found.more == 2
+    assert (await records.jobs.counts_by_tenant("mail")).more == 0

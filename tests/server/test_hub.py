@@ -2,11 +2,12 @@
 
 import asyncio
 import random
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 import pytest
 
+from bullpen.errors import RecordsUnavailable
 from bullpen.job.events import Event, EventKind
 from bullpen.job.record import JobRef
 from bullpen.job.verdicts import Completed, Settlement
@@ -241,6 +242,73 @@ async def test_listeners_of_all_queues_hear_new_ones(store: Store, hub: Hub) -> 
             await listener.wait(10)
             if any(told.event and told.event.job_id == "r2" for told in listener.take()):
                 break
+
+
+async def test_new_queues_are_heard_after_the_records_were_away(store: Store) -> None:
+    """The names of queues come from the records: one error there must not be the end of it."""
+    failures = [RecordsUnavailable("no answer"), RuntimeError("something else")]
+
+    async def names() -> Sequence[str]:
+        if listener in hub._everywhere and failures:
+            raise failures.pop()
+        return await store.queues()
+
+    hub = Hub(store, names, limit=1_000)
+    listener = hub.listener(Wanted())
+    async with hub.listening(listener), asyncio.timeout(60):
+        await _add(store, "r1", queue="reports")
+        while "reports" not in listener.places:
+            await asyncio.sleep(0.02)
+    assert not failures
+    await hub.stop()
+
+
+async def test_a_channel_waits_for_whoever_catches_up(store: Store, hub: Hub) -> None:
+    """Somebody else leaves meanwhile, and what nobody hears is tidied away."""
+    await _add(store, "one")
+    page = await store.events("mail", after=FROM_START, limit=1, timeout_ms=0)
+    following = Following(hub, Wanted(queue="mail", kinds=frozenset({EventKind.ADDED})), page.cursor)
+    batches = following.batches(tells_start=True)
+    assert await anext(batches) == ()
+    hub._tidy()
+    await _add(store, "two")
+    async with asyncio.timeout(60):
+        assert [_added(list(batch)) async for batch in _first(batches)] == [["two"]]
+    await batches.aclose()
+    hub._tidy()
+    assert not hub._channels
+
+
+async def _first(batches: AsyncIterator[Sequence[Told]]) -> AsyncIterator[Sequence[Told]]:
+    async for batch in batches:
+        if batch:
+            yield batch
+            return
+
+
+async def test_a_channel_that_is_just_opened_is_not_tidied_away(store: Store) -> None:
+    """Its reader would go on with nobody to stop it."""
+    await _add(store, "one")
+    around = StoreAround(store)
+    asked, answer = asyncio.Event(), asyncio.Event()
+
+    async def events(queue: str, **wanted: Any) -> Any:
+        asked.set()
+        await answer.wait()
+        return await store.events(queue, **wanted)
+
+    around.events = events
+    hub = Hub(around, store.queues, limit=1_000)
+    async with asyncio.timeout(60):
+        listening = asyncio.create_task(_hear(Following(hub, Wanted(queue="mail"), None), [], 1))
+        await asked.wait()
+        hub._tidy()
+        assert list(hub._channels) == ["mail"]
+        stopping = asyncio.create_task(hub.stop())
+        await asyncio.sleep(0)
+        answer.set()
+        await asyncio.gather(stopping, listening)
+    assert not [task for task in asyncio.all_tasks() if task.get_name() == "events of mail"]
 
 
 async def test_stopping_ends_all_streams(store: Store, hub: Hub) -> None:

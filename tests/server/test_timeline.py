@@ -159,6 +159,22 @@ async def test_the_log_is_read_once_and_then_only_what_is_new(hand: _Hand, site:
     assert log.read[1] == first[-1].cursor
 
 
+async def test_a_long_log_is_read_in_parts(hand: _Hand, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One request reads so much and no more, and the next goes on from there."""
+    monkeypatch.setattr("bullpen.server.past._PAGE", 1)
+    monkeypatch.setattr("bullpen.server.past._PAGES", 2)
+    await hand.run(Retry(_failure(1)))
+    job = await site.store.job(JobRef("mail", "one"))
+    log = _Log(site.store)
+    past = Past(log)
+    found = await past.events(job)
+    assert (found, len(log.read)) == ((), 2)
+    while not (found := await past.events(job)):
+        pass
+    assert found[0].kind == "added"
+    assert len(set(log.read)) == len(log.read), "nothing is read twice"
+
+
 # ── a log that is cut ────────────────────────────────────────────────────────────────────
 
 

@@ -160,7 +160,43 @@ async def test_a_queue_is_steered_as_a_whole(client: Client, site: Site) -> None
     await client.post("/v1/queues/mail/resume", status=404)
 
 
+async def test_a_large_flow_is_cut(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each job of it is a question to the store."""
+    monkeypatch.setattr("bullpen.server.routes.details._NODES", 5)
+    leaf = {"queue": "mail", "name": "leaf"}
+    flow: dict[str, Any] = {"queue": "reports", "name": "top", "options": {"id": "top"}}
+    flow |= {"children": [{"queue": "mail", "name": "part", "children": [leaf] * 3}] * 3}
+    await client.post("/v1/flows", flow, status=201)
+    tree = await client.get("/v1/queues/reports/jobs/top/flow")
+    assert tree["is_cut"]
+    assert len(tree["children"]) == 3
+    assert sum(len(part["children"]) for part in tree["children"]) == 1
+    assert any(part["is_cut"] for part in tree["children"])
+    monkeypatch.setattr("bullpen.server.routes.details._NODES", 500)
+    tree = await client.get("/v1/queues/reports/jobs/top/flow")
+    assert not tree["is_cut"]
+    assert sum(len(part["children"]) for part in tree["children"]) == 9
+
+
 # ── plans ────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("how", ["obliterate", "unlimit", "elsewhere"])
+async def test_the_limits_of_a_plan_come_back(client: Client, site: Site, how: str) -> None:
+    """The queue went with its groups, or the limits were taken away; by this server or past it."""
+    await client.post("/v1/tenants", {"id": "acme", "plan": {"limits": {"concurrency": 2}}}, status=201)
+    job = {"name": "work", "options": {"tenant": "acme"}}
+    await client.post("/v1/queues/mail/jobs", job, status=201)
+    if how == "obliterate":
+        await client.post("/v1/queues/mail/obliterate", {"force": True})
+    elif how == "unlimit":
+        await client.delete("/v1/queues/mail/groups/acme", status=204)
+    else:
+        await site.store.obliterate("mail", force=True)
+        later = {known: (sure_ms - 10_000, limits) for known, (sure_ms, limits) in site.plans._limited.items()}
+        site.plans._limited = later
+    await client.post("/v1/queues/mail/jobs", job, status=201)
+    assert (await site.store.group("mail", "acme")).limits.concurrency == 2
 
 
 async def test_a_plan_sets_priorities_and_limits(client: Client, site: Site, eventually: Eventually) -> None:

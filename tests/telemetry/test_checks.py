@@ -59,7 +59,7 @@ async def test_a_store_that_hangs_is_an_answer_too(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr("bullpen.telemetry.checks.LOOK_S", 0.01)
     store = Hanging(tmp_path / "queue.db")
-    look = await look_at(store)
+    look = await look_at(store, ["mail"])
     await store.close()
     assert look.error == "no answer within 0.01 s"
     assert judge(look, HealthOptions()).status == Status.UNHEALTHY

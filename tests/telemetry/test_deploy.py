@@ -2,20 +2,18 @@
 
 import importlib.util
 import json
-import os
 import re
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from bullpen.observing import ModelCall, PoolSeen, TaskEnd, ToolUse
 from bullpen.telemetry.agent_metrics import AgentMetrics
-from bullpen.telemetry.gauges import ProviderGauges, RunGauges, StoreGauges, WorkerGauges
+from bullpen.telemetry.gauges import ProviderGauges, RecordsGauges, RunGauges, StoreGauges, WorkerGauges
 from bullpen.telemetry.metrics import Metrics
 from bullpen.telemetry.registry import Histogram, Registry
 from tests.docs.pages import REFERENCE, ROOT, rows, section
+from tests.support.promtool import promtool
 from tests.telemetry.test_health import Setting, options, setting
 
 __all__ = ["options", "setting"]
@@ -27,8 +25,8 @@ _METRIC = re.compile(r"\bbullpen_[a-z_]+")
 
 def _all_metrics() -> Metrics:
     metrics = Metrics(tenants=1)
-    StoreGauges(metrics.registry)
-    WorkerGauges(metrics.registry)
+    for gauges in (StoreGauges, WorkerGauges, RunGauges, ProviderGauges, RecordsGauges):
+        gauges(metrics.registry)
     return metrics
 
 
@@ -41,27 +39,13 @@ def _series() -> set[str]:
     return found
 
 
-def _promtool(*words: str | Path, given: str | None = None) -> str:
-    program = shutil.which("promtool")
-    if program is None:
-        if "CI" in os.environ:
-            pytest.fail("promtool is missing: make servers")
-        pytest.skip("promtool is missing: make servers")
-    done = subprocess.run(
-        [program, *map(str, words)], input=given, capture_output=True, text=True, check=False, timeout=60
-    )
-    told = done.stdout + done.stderr
-    assert done.returncode == 0, told
-    return told
-
-
 async def test_promtool_finds_nothing_wrong_with_the_metrics(setting: Setting) -> None:
     """Of a real worker that has done something."""
     await setting.until("/health/ready", 200)
     await setting.pen.queue("mail").add("broken")
     while 'outcome="failed"' not in (text := (await setting.ask("/metrics")).text):
         pass
-    assert _promtool("check", "metrics", given=text) == ""
+    assert promtool("check", "metrics", given=text) == ""
 
 
 def test_promtool_finds_nothing_wrong_with_what_is_told_of_agents() -> None:
@@ -80,11 +64,11 @@ def test_promtool_finds_nothing_wrong_with_what_is_told_of_agents() -> None:
     assert "bullpen_credits_refunded_total 0.5" in text
     assert "bullpen_credits_reserved_total 2" in text
     assert "bullpen_credits_overrun_total 0.25" in text
-    assert _promtool("check", "metrics", given=text) == ""
+    assert promtool("check", "metrics", given=text) == ""
 
 
 def test_promtool_takes_the_rules() -> None:
-    assert "SUCCESS" in _promtool("check", "rules", _RULES)
+    assert "SUCCESS" in promtool("check", "rules", _RULES)
 
 
 @pytest.mark.parametrize("path", [_RULES, _GRAFANA / "bullpen.json"], ids=lambda path: path.name)
@@ -122,10 +106,8 @@ def test_every_metric_has_its_line_in_the_reference() -> None:
     text = section(REFERENCE / "metrics.md", "## Metrics")
     documented = {row[0]: (row[1], tuple(re.findall(r"`([a-z]+)`", row[2]))) for row in rows(text)}
     metrics = Metrics()
-    StoreGauges(metrics.registry)
-    WorkerGauges(metrics.registry)
-    RunGauges(metrics.registry)
-    ProviderGauges(metrics.registry)
+    for gauges in (StoreGauges, WorkerGauges, RunGauges, ProviderGauges, RecordsGauges):
+        gauges(metrics.registry)
     assert documented == {metric.name: (metric.kind, metric.labels) for metric in metrics.metrics}
 
 

@@ -177,3 +177,18 @@ async def test_a_port_that_is_taken_ends_the_worker(setting: Setting, make_pen: 
 
     with pytest.raises(BadOption, match="cannot listen"):
         await pen.worker().run()
+
+
+async def test_a_scrape_asks_for_no_list_of_queues(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a large server such a list takes longer than a scrape may: a worker tells of the queues that it serves."""
+
+    async def refused(_: object) -> list[str]:
+        raise AssertionError("the list of all queues was asked for")
+
+    monkeypatch.setattr(type(setting.pen.store), "queues", refused)
+    await setting.pen.queue("elsewhere").add("other")
+    await setting.pen.queue("mail").add("gated")
+    while 'state="active"} 1' not in (text := (await setting.ask("/metrics")).text):
+        assert "bullpen_store_up 1" in text
+    assert 'bullpen_queue_jobs{queue="elsewhere"' not in text
+    assert (await setting.ask("/health")).json["checks"]["queues"]["details"]["count"] == 1

@@ -92,6 +92,7 @@ export interface QueueDetail extends Queue {
   /** Of all tenants together: not told to those who have one. */
   limits: SharedLimits | null;
   tenants?: Record<string, Partial<Record<string, number>>> | null;
+  more_tenants?: number;
 }
 
 export interface Overview {

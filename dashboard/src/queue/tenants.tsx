@@ -34,6 +34,7 @@ export function TenantSplit({ queue }: { queue: QueueDetail }) {
       ) : (
         <Table label="Jobs by tenant" columns={columns} rows={rows} keyOf={(row) => row.tenant} />
       )}
+      {queue.more_tenants ? <p class="muted">{`And ${count(queue.more_tenants)} more tenants, with fewer jobs.`}</p> : null}
     </Card>
   );
 }

@@ -9,7 +9,6 @@ from typing import Any, Self, TypeAlias, Unpack, overload
 import msgspec
 
 from bullpen.agents.activation import activate
-from bullpen.agents.chores import Chores
 from bullpen.agents.comparing import Comparison, compare
 from bullpen.agents.conversing import conversation
 from bullpen.agents.family import Ender
@@ -32,6 +31,7 @@ from bullpen.agents.words import Submitted, TaskRequest, TaskResult
 from bullpen.agents.workshop import Workshop, chores_of, router_for
 from bullpen.app import Bullpen
 from bullpen.errors import BadOption
+from bullpen.records.chores import Chores
 from bullpen.records.records import Records
 from bullpen.records.relay import OutboxRelay
 from bullpen.records.runs.keys import RunKey

@@ -3,7 +3,6 @@
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
-from bullpen.agents.chores import Chore, Chores
 from bullpen.agents.family import Ender
 from bullpen.agents.llm.models import ModelTable
 from bullpen.agents.llm.provider import Provider
@@ -18,6 +17,8 @@ from bullpen.agents.tools.toolbox import Toolbox
 from bullpen.job.spec import NewJob
 from bullpen.observing import Observers
 from bullpen.queue.queue import Queue
+from bullpen.records.chores import Chore, Chores
+from bullpen.records.model.lease import ModelLease
 from bullpen.records.records import Records
 from bullpen.records.runs.forgetting import forget_old
 from bullpen.records.runs.words import Task
@@ -62,9 +63,11 @@ def chores_of(workshop: Workshop, store: Store) -> Chores:
     rescuer = Rescuer(
         records, store, redactor=workshop.redactor, observers=workshop.observers, ended=workshop.ended
     )  # fmt: skip
+    # To list all blobs takes a while: one process does, whichever comes first in its hour.
+    expiring = ModelLease(records.database, "expire-files", hold_ms=_EXPIRE_EVERY_S * 1_000)
     return Chores(
         Chore("rescue", _RESCUE_EVERY_S, rescuer.rescue),
         Chore("probe", _PROBE_EVERY_S, workshop.provider.probe),
-        Chore("expire", _EXPIRE_EVERY_S, records.files.expire),
+        Chore("expire", _EXPIRE_EVERY_S, records.files.expire, lease=expiring),
         Chore("forget", _EXPIRE_EVERY_S, lambda: forget_old(records.database)),
     )

@@ -23,6 +23,7 @@ from bullpen.cli import (
     keys,
     limits,
     mcp,
+    migrate,
     pause,
     promote,
     queues,
@@ -68,6 +69,7 @@ VERBS: tuple[Verb, ...] = (
     top.VERB,
     doctor.VERB,
     store.VERB,
+    migrate.VERB,
     mcp.VERB,
     completion.VERB,
 )

@@ -91,7 +91,8 @@ async def _supervise(app: str, processes: int) -> None:
     with setup.sockets_of_fleet():
         supervisor = Supervisor("bullpen.cli.worker:make_worker", processes=processes)
         pen = find_pen(app)
-        async with setup.serving_fleet(pen.telemetry, pen.store.another(), lambda: tuple(supervisor.running)):
+        store, queues = pen.store.another(), supervisor.queues
+        async with setup.serving_fleet(pen.telemetry, store, queues, lambda: tuple(supervisor.running)):
             await supervisor.run(signals=True)
 
 

@@ -10,6 +10,7 @@ from sqlalchemy import Row, delete, insert, select
 from bullpen.errors import BadOption
 from bullpen.records.database import Database
 from bullpen.records.paging import number_in
+from bullpen.records.parts import TOGETHER, delete_by_parts
 from bullpen.records.tables.access import audit
 
 _LIMIT = 500
@@ -99,9 +100,9 @@ class Audit:
         return AuditPage(tuple(found[:limit]), str(found[limit - 1].number) if more else None)
 
     async def forget(self, *, before_ms: int) -> int:
-        """Drop what is older; how many entries that were."""
-        async with self._database.writing() as connection:
-            return (await connection.execute(delete(audit).where(audit.c.at_ms < before_ms))).rowcount
+        """Drop what is older, some at a time so that others can write meanwhile; how many entries that were."""
+        oldest = select(audit.c.number).where(audit.c.at_ms < before_ms).order_by(audit.c.at_ms).limit(TOGETHER)
+        return await delete_by_parts(self._database, delete(audit).where(audit.c.number.in_(oldest)))
 
 
 def _read(row: Row[Any]) -> AuditEntry:

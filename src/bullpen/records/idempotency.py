@@ -12,11 +12,12 @@ then carries it out, which may be the second time. Writes that must not be give 
 from collections.abc import Awaitable, Callable
 
 import msgspec
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import delete, insert, select, tuple_, update
 from sqlalchemy.exc import IntegrityError
 
 from bullpen.errors import IdempotencyConflict, IdempotencyInProgress
 from bullpen.records.database import Database
+from bullpen.records.parts import TOGETHER, delete_by_parts
 from bullpen.records.tables.access import idempotency
 
 MEMORY_MS = 86_400_000
@@ -89,7 +90,8 @@ class Idempotency:
             await connection.execute(delete(idempotency).where(is_it))
 
     async def forget(self) -> int:
-        """Drop what is past its time; how many that were."""
-        gone = idempotency.c.expires_ms <= self._database.clock.now_ms()
-        async with self._database.writing() as connection:
-            return (await connection.execute(delete(idempotency).where(gone))).rowcount
+        """Drop what is past its time, some at a time; how many that were."""
+        key = (idempotency.c.scope, idempotency.c.key)
+        gone = select(*key).where(idempotency.c.expires_ms <= self._database.clock.now_ms())
+        oldest = gone.order_by(idempotency.c.expires_ms).limit(TOGETHER)
+        return await delete_by_parts(self._database, delete(idempotency).where(tuple_(*key).in_(oldest)))

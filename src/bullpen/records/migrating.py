@@ -13,7 +13,7 @@ from sqlalchemy.sql import column, table
 from bullpen.errors import RecordsTooNew
 from bullpen.records.database import Database
 
-HEAD = "0014"
+HEAD = "0015"
 """The newest migration; they are numbered, so that a newer database is told from a damaged one."""
 VERSION_TABLE = "bullpen_version"
 _FOLDER = Path(__file__).parent / "migrations"
@@ -29,6 +29,12 @@ async def migrate(database: Database) -> None:
     async with database.writing() as connection:
         await _take_turn(connection, is_postgres=database.is_postgres)
         await connection.run_sync(_upgrade)
+
+
+async def version_of(database: Database) -> str | None:
+    """Where the database is; None for one that has no records yet. RecordsTooNew if it is beyond HEAD."""
+    async with database.reading() as connection:
+        return await connection.run_sync(_version)
 
 
 async def _take_turn(connection: AsyncConnection, *, is_postgres: bool) -> None:

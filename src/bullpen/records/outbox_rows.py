@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 import msgspec
-from sqlalchemy import Connection, Engine, delete, func, select, update
+from sqlalchemy import ColumnElement, Connection, Engine, delete, func, select, update
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bullpen.records.tables.outbox import OutboxRow
@@ -14,6 +14,8 @@ T = TypeVar("T")
 
 FOREVER_MS = 2**62
 """Until when a row is held that has a problem."""
+
+_COUNTED = 100_000
 
 _row = OutboxRow.__table__.c
 
@@ -39,7 +41,7 @@ class OutboxProblem(msgspec.Struct, frozen=True):
 
 class OutboxStanding(msgspec.Struct, frozen=True):
     pending: int
-    """Rows whose job is not added yet."""
+    """Rows whose job is not added yet; no more than 100,000 are counted."""
     oldest_ms: int | None
     """When the oldest of them was written."""
     problems: int
@@ -115,11 +117,17 @@ class OutboxRows:
         return await self._run(lambda connection: connection.execute(gone).rowcount > 0)
 
     async def standing(self) -> OutboxStanding:
-        pending = select(func.count(), func.min(_row.written_ms)).where(_row.held_until_ms < FOREVER_MS)
-        problems = select(func.count()).where(_row.held_until_ms == FOREVER_MS)
+        pending, problems = _row.held_until_ms < FOREVER_MS, _row.held_until_ms == FOREVER_MS
+        oldest = select(_row.written_ms).where(pending).order_by(_row.number).limit(1)
 
         def work(connection: Connection) -> OutboxStanding:
-            count, oldest_ms = connection.execute(pending).one()
-            return OutboxStanding(count, oldest_ms, connection.execute(problems).scalar_one())
+            oldest_ms = connection.execute(oldest).scalar()
+            return OutboxStanding(_count(connection, pending), oldest_ms, _count(connection, problems))
 
         return await self._run(work)
+
+
+def _count(connection: Connection, which: ColumnElement[bool]) -> int:
+    """Up to a limit: it is asked again and again, also where a great many wait."""
+    some = select(_row.number).where(which).limit(_COUNTED).subquery()
+    return int(connection.execute(select(func.count()).select_from(some)).scalar_one())

@@ -15,8 +15,8 @@ from bullpen.job.state import FINISHED, State
 from bullpen.stores.base import FROM_START, Store
 
 _PAGE = 1_000
-_PAGES = 50
-"""A log that is longer is not read for the sake of one job."""
+_PAGES = 10
+"""Of a log that is longer, the rest is read when somebody asks again."""
 _JOBS = 500
 _UNTOLD = frozenset({EventKind.PROGRESS, EventKind.DUPLICATED, EventKind.DEDUPLICATED})
 
@@ -46,6 +46,7 @@ class Past:
             if len(page.events) < _PAGE:
                 self._remember(job.ref, read)
                 return read.events
+        self._remember(job.ref, read)
         return ()
 
     def _remember(self, ref: JobRef, read: _Read) -> None:

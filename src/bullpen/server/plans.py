@@ -10,6 +10,8 @@ from bullpen.stores.base import Store
 
 _FRESH_MS = 1_000
 _KNOWN = 10_000
+_SURE_MS = 10_000
+"""Another process may take the limits of a group away, with the whole queue or alone."""
 
 
 class Plans:
@@ -19,8 +21,8 @@ class Plans:
         self._store = store
         self._records = records
         self._known: dict[str, tuple[int, Tenant | None]] = {}
-        self._limited: dict[tuple[str, str], GroupLimits] = {}
-        """By queue and tenant: what was last made sure of."""
+        self._limited: dict[tuple[str, str], tuple[int, GroupLimits]] = {}
+        """By queue and tenant: when, and of what it was last made sure."""
 
     async def tenant(self, tenant_id: str) -> Tenant | None:
         """Whose plan counts for an add; None for a tenant that has none. TenantRefused for one that is disabled."""
@@ -37,13 +39,19 @@ class Plans:
     async def ensure(self, queue: str, tenant: Tenant) -> None:
         """Before an add: its group in this queue has the limits of its plan, unless it has its own."""
         limits = tenant.plan.limits_in(queue)
-        if self._limited.get((queue, tenant.id), NO_GROUP_LIMITS) == limits:
+        mono_ms = self._store.clock.mono_ms()
+        sure_ms, sure_of = self._limited.get((queue, tenant.id), (mono_ms, NO_GROUP_LIMITS))
+        if sure_of == limits and mono_ms - sure_ms < _SURE_MS:
             return
         if await self._limits(queue, tenant.id) == NO_GROUP_LIMITS:
             await self._store.set_group(queue, tenant.id, limits)
         if len(self._limited) >= _KNOWN:
             self._limited.clear()
-        self._limited[queue, tenant.id] = limits
+        self._limited[queue, tenant.id] = mono_ms, limits
+
+    def forget(self, queue: str) -> None:
+        """Limits of its groups were taken away: make sure of them anew."""
+        self._limited = {known: sure for known, sure in self._limited.items() if known[0] != queue}
 
     async def change(self, queues: Iterable[str], before: Tenant | None, after: Tenant | None) -> None:
         """Another plan counts from now on; limits that somebody gave a group by hand stay."""
@@ -56,7 +64,7 @@ class Plans:
             has = await self._limits(queue, tenant.id)
             if has in (was, NO_GROUP_LIMITS) and has != to_be:
                 await self._store.set_group(queue, tenant.id, None if to_be == NO_GROUP_LIMITS else to_be)
-            self._limited[queue, tenant.id] = to_be
+            self._limited[queue, tenant.id] = self._store.clock.mono_ms(), to_be
 
     async def _limits(self, queue: str, group: str) -> GroupLimits:
         try:

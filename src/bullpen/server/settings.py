@@ -12,6 +12,7 @@ HOST = "BULLPEN_SERVER_HOST"
 PORT = "BULLPEN_SERVER_PORT"
 FIELDS = "BULLPEN_SERVER_FIELDS"
 DELIVERS = "BULLPEN_SERVER_DELIVERS"
+AUDIT_DAYS = "BULLPEN_AUDIT_DAYS"
 JWKS_URL = "BULLPEN_JWKS_URL"
 JWT_ISSUER = "BULLPEN_JWT_ISSUER"
 JWT_AUDIENCE = "BULLPEN_JWT_AUDIENCE"
@@ -20,6 +21,7 @@ LOOPBACK = "127.0.0.1"
 DEFAULT_PORT = 8787
 LOOPBACK_NAMES = frozenset({"localhost", LOOPBACK, "::1"})
 _MEBIBYTE = 1_048_576
+_AUDIT_DAYS = 365
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,12 +56,14 @@ class ServerSettings:
     """How many events wait for a reader that is slow; with more it is told of a gap."""
     delivers: bool = True
     """Whether it works on the deliveries of webhooks and alerts itself; if not, other workers must."""
+    audit_days: int = _AUDIT_DAYS
+    """How many days entries of the audit log are kept."""
     jwt: JwtSettings | None = None
     health: HealthOptions | None = None
     """From where on its health tells that something is not well; None: as is usual."""
 
     def __post_init__(self) -> None:
-        for option in ("body_limit", "bulk_limit", "attempts", "listener_events"):
+        for option in ("body_limit", "bulk_limit", "attempts", "listener_events", "audit_days"):
             if getattr(self, option) < 1:
                 raise BadOption(f"{option}: a whole number of 1 or more, not {getattr(self, option)}")
         if not 0 <= self.port <= 65_535:
@@ -73,6 +77,9 @@ class ServerSettings:
     @classmethod
     def from_environment(cls, *, host: str | None = None, port: int | None = None) -> Self:
         """What is given, else what the environment says, else the defaults."""
+        days = told(AUDIT_DAYS) or str(_AUDIT_DAYS)
+        if not (days.isascii() and days.isdecimal() and len(days) < 6):
+            raise BadOption(f"{AUDIT_DAYS}: a whole number of days, not {days!r}")
         text = told(PORT) or str(DEFAULT_PORT)
         if not text.isdecimal():
             raise BadOption(f"{PORT}: a port, not {text!r}")
@@ -81,6 +88,7 @@ class ServerSettings:
             port=int(text) if port is None else port,
             fields=tuple(name for name in (told(FIELDS) or "").split(",") if name),
             delivers=_switch(DELIVERS),
+            audit_days=int(days),
             jwt=_jwt_from_environment(),
             health=HealthOptions.from_environment(),
         )

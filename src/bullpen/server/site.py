@@ -18,7 +18,9 @@ from bullpen.errors import BadOption
 from bullpen.observing import Observers
 from bullpen.queue.payload import Codec
 from bullpen.queue.queue import Queue
+from bullpen.records.chores import Chore, Chores
 from bullpen.records.model.feeder import ModelFeeder
+from bullpen.records.model.lease import ModelLease
 from bullpen.records.records import Records
 from bullpen.records.relay import OutboxRelay
 from bullpen.server.access.attempts import Attempts
@@ -33,6 +35,9 @@ from bullpen.server.streams.hub import Hub
 from bullpen.server.streams.lookout import Lookout
 from bullpen.settings import store_from
 from bullpen.stores.base import Store
+
+_FORGET_EVERY_S = 600
+_DAY_MS = 86_400_000
 
 
 class Site:
@@ -68,6 +73,7 @@ class Site:
         self.agents = agents or _agents_of(store, records, codec, self.relay, self.observers)
         self._has_own_agents = agents is None
         self.lookout = Lookout(records.runs)
+        self.chores = Chores(Chore("forget", _FORGET_EVERY_S, self.forget, lease=_lease_to_forget(records)))
         self.redactor = Redactor()
         self._codec = codec
         self._filled: set[str] = set()
@@ -93,6 +99,12 @@ class Site:
         if self.deliverer is not None:
             self.deliverer.nudge()
 
+    async def forget(self) -> None:
+        """Drop what was kept long enough: entries of the audit log, answers to requests of long ago."""
+        before_ms = self.clock.now_ms() - self.settings.audit_days * _DAY_MS
+        await self.records.audit.forget(before_ms=before_ms)
+        await self.records.idempotency.forget()
+
     async def start(self) -> None:
         """Begin what goes on beside requests; BadOption if that would let strangers in."""
         if not self.settings.is_loopback and await self.access.is_open():
@@ -105,6 +117,7 @@ class Site:
         self.follower.start()
         if self.deliverer is not None:
             self.deliverer.start()
+        self.chores.start()
 
     async def provider_health(self) -> dict[str, Health]:
         """How providers of models are doing, those of the table and all that workers asked, by name."""
@@ -112,6 +125,7 @@ class Site:
 
     async def stop(self) -> None:
         """Safe to call twice."""
+        await self.chores.stop()
         await self.desk.close()
         await self.hub.stop()
         await self.lookout.stop()
@@ -127,6 +141,10 @@ class Site:
 def _agents_of(store: Store, records: Records, codec: Codec | None, relay: OutboxRelay, observers: Observers) -> Agents:
     """They ask, and do nothing: that is for workers, who know their tools."""
     return Agents(Bullpen(store, codec=codec, telemetry=observers), records, tools=None, relay=relay)
+
+
+def _lease_to_forget(records: Records) -> ModelLease:
+    return ModelLease(records.database, "forget", hold_ms=_FORGET_EVERY_S * 1_000)
 
 
 def site_of(connection: HTTPConnection) -> Site:

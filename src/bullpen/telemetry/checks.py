@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import dataclasses
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Self
 
@@ -108,25 +108,25 @@ class Look(msgspec.Struct, frozen=True):
     """Why it says nothing."""
 
 
-async def look_at(store: Store, clock: Clock = SYSTEM_CLOCK) -> Look:
-    """Ask the store for all that metrics and checks need; what goes wrong is part of the answer."""
+async def look_at(store: Store, queues: Iterable[str], clock: Clock = SYSTEM_CLOCK) -> Look:
+    """Ask the store what metrics and checks need of these queues; what goes wrong is part of the answer."""
     try:
         async with asyncio.timeout(LOOK_S):
-            return await _look(store, clock)
+            return await _look(store, queues, clock)
     except TimeoutError:
         return Look(error=f"no answer within {LOOK_S:g} s")
     except BullpenError as error:
         return Look(error=f"{type(error).__name__}: {error}")
 
 
-async def _look(store: Store, clock: Clock) -> Look:
+async def _look(store: Store, names: Iterable[str], clock: Clock) -> Look:
     begun = clock.mono_ms()
     await store.open()
     workers = tuple(await store.workers())
     took_ms = clock.mono_ms() - begun
     queues = {}
-    for name in await store.queues():
-        with contextlib.suppress(QueueMissing):  # obliterated meanwhile
+    for name in names:
+        with contextlib.suppress(QueueMissing):  # nothing was added yet
             since_ms = await store.oldest_waiting_ms(name)
             oldest_ms = None if since_ms is None else max(0, clock.now_ms() - since_ms)
             queues[name] = QueueLook(await store.counts(name), oldest_ms)

@@ -39,6 +39,7 @@ class FleetHealth:
         folder: str,
         names: Callable[[], Iterable[str]],
         store: Store,
+        queues: Iterable[str],
         metrics: Metrics,
         options: HealthOptions | None = None,
     ) -> None:
@@ -46,6 +47,7 @@ class FleetHealth:
         self._folder = folder
         self._names = names
         self._store = store
+        self._queues = tuple(queues)
         self._metrics = metrics
         self._options = options or HealthOptions()
         self._gauges = StoreGauges(metrics.registry)
@@ -90,11 +92,11 @@ class FleetHealth:
         return json_answer(Health(check.status, {"processes": check}), ok=bool(ready))
 
     async def _health(self) -> Answer:
-        found = judge(await look_at(self._store), self._options)
+        found = judge(await look_at(self._store, self._queues), self._options)
         return json_answer(found, ok=found.status != Status.UNHEALTHY)
 
     async def _text(self) -> Answer:
-        self._gauges.show(await look_at(self._store))
+        self._gauges.show(await look_at(self._store, self._queues))
         answers = await self._ask_all(METRICS)
         numbered = {self._number(name): answer.body for name, answer in answers.items() if answer.status == 200}
         return Answer(joined(self._metrics.text(), numbered), content_type=CONTENT_TYPE)

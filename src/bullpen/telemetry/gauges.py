@@ -9,7 +9,7 @@ from bullpen.telemetry.registry import Registry
 
 
 class StoreGauges:
-    """Of the whole store: each process that shows them shows the same."""
+    """Of the store and the queues that are served: each process that serves them shows the same."""
 
     def __init__(self, registry: Registry) -> None:
         self.up = registry.gauge("bullpen_store_up", "Whether the store answered.")
@@ -86,3 +86,21 @@ class RunGauges:
         for gauge, counts in ((self.runs, runs), (self.tasks, tasks)):
             for state, count in counts.items():
                 gauge.set(count, state)
+
+
+class RecordsGauges:
+    """Of the records: what waits to become a job, and how old lists may be."""
+
+    def __init__(self, registry: Registry) -> None:
+        self.pending = registry.gauge("bullpen_outbox_pending", "Rows of the outbox whose job is not added yet.")
+        self.problems = registry.gauge("bullpen_outbox_problems", "Rows of the outbox that a person has to decide on.")
+        self.behind = registry.gauge(
+            "bullpen_read_model_behind_seconds", "How long ago the read model last knew everything of each queue."
+        )
+
+    def show(self, pending: int, problems: int, behind_ms: int | None) -> None:
+        """`behind_ms` is None as long as some queue was never read whole."""
+        self.pending.set(pending)
+        self.problems.set(problems)
+        if behind_ms is not None:
+            self.behind.set(behind_ms / 1000)

@@ -85,7 +85,7 @@ class HealthServer(Observer):
     async def metrics_text(self, worker: Serving, store: Store, silent_ms: int) -> str:
         self._worker_gauges.show(worker.info(), silent_ms)
         if self._store_gauges is not None:
-            self._store_gauges.show(await look_at(store, self._clock))
+            self._store_gauges.show(await look_at(store, worker.info().queues, self._clock))
         return self._metrics.text()
 
 
@@ -125,7 +125,7 @@ class _Pages:
         return json_answer(Health(status, checks), ok=status == Status.HEALTHY)
 
     async def health(self) -> Answer:
-        found = judge(await look_at(self._store), self._health.options)
+        found = judge(await look_at(self._store, self._worker.info().queues), self._health.options)
         return json_answer(found, ok=found.status != Status.UNHEALTHY)
 
     async def metrics(self) -> Answer:

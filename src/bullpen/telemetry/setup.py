@@ -78,13 +78,15 @@ def sockets_of_fleet() -> Iterator[None]:
 
 
 @contextlib.asynccontextmanager
-async def serving_fleet(observers: Observers, store: Store, names: Callable[[], Iterable[str]]) -> AsyncIterator[None]:
+async def serving_fleet(
+    observers: Observers, store: Store, queues: Iterable[str], names: Callable[[], Iterable[str]]
+) -> AsyncIterator[None]:
     place = place_asked_for()
     if place is None:
         yield
         return
-    options = HealthOptions.from_environment()
-    async with FleetHealth(place, os.environ[SOCKETS], names, store, metrics_of(observers), options).serving():
+    options, metrics = HealthOptions.from_environment(), metrics_of(observers)
+    async with FleetHealth(place, os.environ[SOCKETS], names, store, queues, metrics, options).serving():
         yield
 
 

@@ -60,6 +60,11 @@ class Supervisor:
         """The processes that live now, by worker name."""
         self.replaced = 0
 
+    @property
+    def queues(self) -> tuple[str, ...]:
+        """Those that its processes serve."""
+        return tuple(self._sample.info().queues)
+
     async def run(self, *, signals: bool = False) -> None:
         """Until told to stop and every process has ended."""
         await self._store.open()

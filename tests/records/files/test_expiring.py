@@ -112,6 +112,17 @@ async def test_what_a_run_has_stays_until_long_after_its_end(
         await records.files.get(made.id)
 
 
+async def test_many_files_expire_some_at_a_time(
+    records: Records, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In one transaction, whoever else wants to write would wait for all of them."""
+    monkeypatch.setattr("bullpen.records.files.expiring.TOGETHER", 2)
+    for n in range(5):
+        await records.files.add_input("acme", f"{n}.txt", b"one")
+    clock.advance(DAY_MS)
+    assert (await records.files.expire()).files == 5
+
+
 async def test_a_young_blob_stays_though_nobody_names_it(records: Records, tmp_path: Path) -> None:
     name = await records.files.blobs.put(b"about to be named")
     assert (await records.files.expire()).blobs == 0

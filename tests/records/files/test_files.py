@@ -26,6 +26,22 @@ async def _kinds(records: Records, run: str = "r1") -> list[ProgressKind]:
     return [event.kind for event in await records.runs.events(run)]
 
 
+async def test_the_files_of_a_run_come_in_pages(records: Records) -> None:
+    await make_run(records)
+    made = [await records.files.keep_artifact("t1", f"k{n}", "a.txt", b"one") for n in range(5)]
+    found: list[RunFile] = []
+    cursor = None
+    while True:
+        page = await records.files.page_of_run("r1", FileKind.ARTIFACT, tenant="acme", limit=2, cursor=cursor)
+        assert len(page.files) <= 2
+        found += page.files
+        cursor = page.cursor
+        if cursor is None:
+            break
+    assert sorted(one.id for one in found) == sorted(one.id for one in made)
+    assert (await records.files.page_of_run("r1", FileKind.ARTIFACT, tenant="other")).files == ()
+
+
 # ── artifacts ────────────────────────────────────────────────────────────────────────────
 
 

@@ -42,7 +42,7 @@ async def test_a_waiting_job(harness: RedisHarness, store: RedisStore) -> None:
     assert await harness.raw.lrange(f"{base}wait", 0, -1) == ["1"]
     assert await harness.raw.get(f"{base}id") == "1"
     assert await harness.raw.zrange(f"{base}marker", 0, -1, withscores=True) == [("0", 0)]
-    assert await harness.raw.hgetall(f"{base}meta") == {"opts.maxLenEvents": "10000"}
+    assert await harness.raw.hgetall(f"{base}meta") == {"opts.maxLenEvents": "10000", "bullpen:listed": "1"}
     assert await events(harness) == [
         {"event": "added", "tenant": "acme", "jobId": "1", "name": "welcome", "at": str(NOW)},
         {"event": "waiting", "tenant": "acme", "jobId": "1"},

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from itertools import islice
 
-from sqlalchemy import Table, delete, or_, select
-from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy import ColumnElement, Table, delete, select
 
 from bullpen.records.blobs.blobs import Blobs
 from bullpen.records.blobs.folder import now_ms as file_clock_ms
 from bullpen.records.database import Database
 from bullpen.records.files.holding import exclude, named
 from bullpen.records.files.words import Expired
+from bullpen.records.parts import TOGETHER
 from bullpen.records.tables.files import checkpoint as checkpoint_table
 from bullpen.records.tables.files import file as file_table
 from bullpen.records.tables.runs import run as run_table
@@ -25,8 +25,7 @@ _LOOKED_AT = 500
 
 async def expire(database: Database, blobs: Blobs, *, now_ms: int, keep_ms: int, young_ms: int = YOUNG_MS) -> Expired:
     """Remove rows whose time is over, then blobs that none names. Any number of processes may do this at once."""
-    async with database.writing() as connection:
-        files, checkpoints = await _expire_rows(connection, now_ms=now_ms, keep_ms=keep_ms)
+    files, checkpoints = await _expire_rows(database, now_ms=now_ms, keep_ms=keep_ms)
     # The age of a blob is told by the clock that dated it, not by that of the records.
     file_now_ms = file_clock_ms()
     removed = await _remove_unnamed(database, blobs, before_ms=file_now_ms - young_ms)
@@ -34,16 +33,32 @@ async def expire(database: Database, blobs: Blobs, *, now_ms: int, keep_ms: int,
     return Expired(files, checkpoints, removed)
 
 
-async def _expire_rows(connection: AsyncConnection, *, now_ms: int, keep_ms: int) -> tuple[int, int]:
+async def _expire_rows(database: Database, *, now_ms: int, keep_ms: int) -> tuple[int, int]:
     over = select(run_table.c.id).where(run_table.c.finished_ms <= now_ms - keep_ms)
     tasks = select(task_table.c.id).where(task_table.c.run.in_(over))
 
-    async def remove(table: Table, of_a_run_that_is_over: object) -> int:
-        condition = or_(table.c.expires_ms <= now_ms, of_a_run_that_is_over)  # type: ignore[arg-type]
-        return (await connection.execute(delete(table).where(condition))).rowcount
+    async def remove(table: Table, of_a_run_that_is_over: ColumnElement[bool]) -> int:
+        # One after the other, since each has an index.
+        return sum(
+            [await _remove_rows(database, table, one) for one in (table.c.expires_ms <= now_ms, of_a_run_that_is_over)]
+        )
 
     files = await remove(file_table, file_table.c.run.in_(over))
     return files, await remove(checkpoint_table, checkpoint_table.c.task.in_(tasks))
+
+
+async def _remove_rows(database: Database, table: Table, is_over: ColumnElement[bool]) -> int:
+    """Some at a time. They are looked for before others have to wait, and may have been given to a run meanwhile."""
+    removed = 0
+    while True:
+        async with database.reading() as connection:
+            found = list((await connection.execute(select(table.c.id).where(is_over).limit(TOGETHER))).scalars())
+        if found:
+            async with database.writing() as connection:
+                gone = await connection.execute(delete(table).where(table.c.id.in_(found), is_over))
+                removed += gone.rowcount
+        if len(found) < TOGETHER:
+            return removed
 
 
 async def _remove_unnamed(database: Database, blobs: Blobs, *, before_ms: int) -> int:

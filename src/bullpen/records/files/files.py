@@ -1,6 +1,6 @@
 """Files of runs as the API, tools and executors see them."""
 
-from collections.abc import AsyncIterable, AsyncIterator, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import select, tuple_
@@ -206,6 +206,22 @@ class Files:
             rows = await connection.execute(query.order_by(file_table.c.created_ms, file_table.c.id))
             return [read_file(row) for row in rows]
 
+    async def page_of_run(
+        self, run_id: str, kind: FileKind, *, tenant: str | None = None, limit: int = 50, cursor: str | None = None
+    ) -> FilePage:
+        """The same in pages."""
+        if not 1 <= limit <= _LIMIT:
+            raise BadOption(f"limit: from 1 to {_LIMIT}, not {limit}")
+        place = (file_table.c.created_ms, file_table.c.id)
+        query = select(*FILE_COLUMNS).where(file_table.c.run == run_id, file_table.c.kind == kind)
+        if tenant is not None:
+            query = query.where(file_table.c.tenant == tenant)
+        if cursor is not None:
+            query = query.where(tuple_(*place) > tuple_(*place_in(cursor)))
+        async with self.database.reading() as connection:
+            found = [read_file(row) for row in await connection.execute(query.order_by(*place).limit(limit + 1))]
+        return _paged(found, limit)
+
     async def page(
         self,
         *,
@@ -229,8 +245,7 @@ class Files:
             query = query.where(tuple_(*place) < tuple_(*place_in(cursor)))
         async with self.database.reading() as connection:
             found = [read_file(row) for row in await connection.execute(query)]
-        more = len(found) > limit
-        return FilePage(tuple(found[:limit]), f"{found[limit - 1].created_ms}~{found[limit - 1].id}" if more else None)
+        return _paged(found, limit)
 
     async def read(self, file_id: str, *, tenant: str | None = None) -> bytes:
         """Its bytes. RecordMissing; BlobMissing or BlobDamaged if they are gone or spoilt."""
@@ -261,6 +276,12 @@ class Files:
         now = self.database.clock.now_ms() if now_ms is None else now_ms
         keep_ms = whole_from(RUN_FILES_DAYS, _USUAL_DAYS, _MOST_DAYS) * _DAY_MS
         return await expire(self.database, self.blobs, now_ms=now, keep_ms=keep_ms, young_ms=young_ms)
+
+
+def _paged(found: Sequence[RunFile], limit: int) -> FilePage:
+    """Of one more than the page has."""
+    last = found[limit - 1] if len(found) > limit else None
+    return FilePage(tuple(found[:limit]), None if last is None else f"{last.created_ms}~{last.id}")
 
 
 async def _limited(data: Data) -> AsyncIterator[bytes]:

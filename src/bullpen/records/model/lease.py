@@ -21,16 +21,19 @@ class LostTheModel(Exception):
 
 
 class ModelLease:
-    def __init__(self, database: Database, name: str = "read-model") -> None:
+    """Held for a while after each take or renewal; another name is the lease of something else."""
+
+    def __init__(self, database: Database, name: str = "read-model", *, hold_ms: int = HOLD_MS) -> None:
         self._database = database
         self._name = name
+        self._hold_ms = hold_ms
         self.owner = uuid.uuid4().hex
 
     async def take(self) -> bool:
         """Whether the model is ours to write, now and for a while."""
         now_ms = self._database.clock.now_ms()
         free = or_(lease.c.until_ms <= now_ms, lease.c.owner == self.owner)
-        mine = {"owner": self.owner, "until_ms": now_ms + HOLD_MS}
+        mine = {"owner": self.owner, "until_ms": now_ms + self._hold_ms}
         async with self._database.writing() as connection:
             new = insert_for(self._database, lease).values(name=self._name, **mine)
             await connection.execute(new.on_conflict_do_update(index_elements=[lease.c.name], set_=mine, where=free))
@@ -40,7 +43,7 @@ class ModelLease:
     async def renew(self, connection: AsyncConnection) -> None:
         """Within the transaction that writes; LostTheModel if it is another's."""
         is_mine = (lease.c.name == self._name) & (lease.c.owner == self.owner)
-        until_ms = self._database.clock.now_ms() + HOLD_MS
+        until_ms = self._database.clock.now_ms() + self._hold_ms
         if (await connection.execute(update(lease).where(is_mine).values(until_ms=until_ms))).rowcount == 0:
             raise LostTheModel
 

@@ -6,7 +6,7 @@ from operator import attrgetter
 from typing import Any
 
 import msgspec
-from sqlalchemy import Row, select
+from sqlalchemy import Row, func, select
 
 from bullpen.errors import BadOption
 from bullpen.job.state import State
@@ -60,6 +60,13 @@ class Glance(msgspec.Struct, frozen=True):
     minutes: dict[str, Sequence[Minute]]
 
 
+class TenantCounts(msgspec.Struct, frozen=True):
+    counts: dict[str, dict[State, int]]
+    """Of those that have most jobs, these first."""
+    more: int
+    """How many other tenants there are."""
+
+
 _ALL = JobFilter()
 
 
@@ -96,14 +103,20 @@ class ReadModel:
         async with self._database.reading(brief=True) as connection:
             return await read_counts(connection, Within(queue, tenant))
 
-    async def counts_by_tenant(self, queue: str) -> dict[str, dict[State, int]]:
-        """The same of one queue, for each tenant; what has none stands under the empty name."""
-        query = select(tally.c.tenant, tally.c.state, tally.c.jobs).where((tally.c.queue == queue) & (tally.c.jobs > 0))
+    async def counts_by_tenant(self, queue: str, *, limit: int = 50) -> TenantCounts:
+        """The same of one queue, for the tenants that have most jobs; what has none stands under the empty name."""
+        of_queue = (tally.c.queue == queue) & (tally.c.jobs > 0)
+        most = select(tally.c.tenant).where(of_queue).group_by(tally.c.tenant)
+        most = most.order_by(func.sum(tally.c.jobs).desc(), tally.c.tenant).limit(limit)
+        query = select(tally.c.tenant, tally.c.state, tally.c.jobs).where(of_queue)
         counted: dict[str, dict[State, int]] = {}
-        async with self._database.reading(brief=True) as connection:
-            for name, state, jobs in await connection.execute(query):
+        async with self._database.reading() as connection:
+            names = list((await connection.execute(most)).scalars())
+            every = select(func.count(tally.c.tenant.distinct())).where(of_queue)
+            in_all = len(names) if len(names) < limit else (await connection.execute(every)).scalar_one()
+            for name, state, jobs in await connection.execute(query.where(tally.c.tenant.in_(names))):
                 counted.setdefault(name, {})[State(state)] = int(jobs)
-        return counted
+        return TenantCounts({name: counted[name] for name in names if name in counted}, max(0, in_all - len(names)))
 
     async def rates(
         self, *, since_ms: int, until_ms: int, queue: str | None = None, tenant: str | None = None

@@ -73,6 +73,8 @@ class JobFilter:
         if self.tag is not None and (self.since_ms is not None or self.until_ms is not None):
             return False  # tags are by key
         narrow = [one for one in (self.queue, self.tenant, *self.leads.values()) if one is not None]
+        if len(narrow) == 2:
+            return not self.leads and not self.states  # a tenant's jobs of a queue
         # By state are the lists of all jobs, of a queue and of a tenant.
         return len(narrow) <= 1 and len(self.states) <= (0 if self.leads else 1)
 

@@ -12,7 +12,7 @@
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from types import MappingProxyType
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import delete, select, tuple_, update
 
 from bullpen.job.events import Event, EventKind
 from bullpen.job.record import JobRecord
@@ -31,6 +31,7 @@ _ROUNDS = 5
 """Pages of one queue before the next has its turn."""
 _SCAN_WAITS = 10
 """Turns in which a scan waits for the events to be read, at most."""
+_MINUTES_AT_ONCE = 1_000
 _TELLING = {EventKind.COMPLETED: State.COMPLETED, EventKind.FAILED: State.FAILED}
 
 
@@ -77,14 +78,33 @@ class Turns:
         await self._write(one, {}, oldest=await self._oldest(one.queue, FINISHED))
 
     async def forget(self, queue: str) -> None:
-        """Drop all that is known of a queue."""
+        """Drop all that is known of a queue; what stands in `stream` goes last, so that another ends what is begun."""
         self._scans.pop(queue, None)
+        for state in State:
+            await self._drop(queue, state, before_ms=None)
+        await self._drop_minutes(queue)
         async with self._database.writing() as connection:
             await self._lease.renew(connection)
-            for state in State:
-                await self._writer.drop(connection, queue, state.value, before_ms=None)
-            for table in (stream, minute, tally, reason):
+            for table in (stream, tally, reason):
                 await connection.execute(delete(table).where(table.c.queue == queue))
+
+    async def _drop(self, queue: str, state: State, *, before_ms: int | None) -> None:
+        """Some rows in each transaction: others can write in between."""
+        is_more = True
+        while is_more:
+            async with self._database.writing() as connection:
+                await self._lease.renew(connection)
+                is_more = await self._writer.drop(connection, queue, state.value, before_ms=before_ms)
+
+    async def _drop_minutes(self, queue: str) -> None:
+        key = (minute.c.tenant, minute.c.minute_ms)
+        some = select(*key).where(minute.c.queue == queue).limit(_MINUTES_AT_ONCE)
+        is_some = (minute.c.queue == queue) & tuple_(*key).in_(some)
+        dropped = _MINUTES_AT_ONCE
+        while dropped == _MINUTES_AT_ONCE:
+            async with self._database.writing() as connection:
+                await self._lease.renew(connection)
+                dropped = (await connection.execute(delete(minute).where(is_some))).rowcount
 
     # ── reading ──────────────────────────────────────────────────────────────────────────
 
@@ -145,16 +165,22 @@ class Turns:
         oldest: Mapping[State, JobRecord | None] = MappingProxyType({}),
         is_all: bool = False,
     ) -> None:
-        """Rows, cursor and lease in one transaction; the store was asked before it begins."""
+        """Rows, cursor and lease in one transaction; the store was asked before it begins.
+
+        Where more is gone than a transaction should drop, the rest follows: who dies in between leaves it to the sweep.
+        """
         looked = {**looked, **dict.fromkeys(_not_kept(told, oldest))}
         looked = {**looked, **dict.fromkeys(await self._lost_ties(one.queue, oldest, looked, told))}
         told = {job_id: what for job_id, what in told.items() if job_id not in looked}
         async with self._database.writing() as connection:
             await self._lease.renew(connection)
             await self._writer.apply(connection, one.queue, looked, told=told, scan=one.scan, events=events)
-            for state, job in oldest.items():
-                before_ms = None if job is None else job.finished_ms or 0
-                await self._writer.drop(connection, one.queue, state, before_ms=before_ms)
+            befores = {state: None if job is None else job.finished_ms or 0 for state, job in oldest.items()}
+            left = [
+                state
+                for state, before_ms in befores.items()
+                if await self._writer.drop(connection, one.queue, state, before_ms=before_ms)
+            ]
             now_ms = self._database.clock.now_ms()
             values = {"cursor": one.cursor, "is_scanning": one.is_scanning, "scan": one.scan}
             if events:
@@ -163,6 +189,8 @@ class Turns:
                 values["caught_up_ms"] = now_ms
             new = insert_for(self._database, stream).values(queue=one.queue, **values)
             await connection.execute(new.on_conflict_do_update(index_elements=[stream.c.queue], set_=values))
+        for state in left:
+            await self._drop(one.queue, state, before_ms=befores[state])
 
     async def _oldest(self, queue: str, states: Iterable[State]) -> dict[State, JobRecord | None]:
         return {state: await self._source.oldest(queue, state) for state in states}

@@ -140,18 +140,22 @@ class ModelWriter:
                 if _has_other_words(before, values):
                     rows.reworded.append(values)
 
-    async def drop(self, connection: AsyncConnection, queue: str, state: str, *, before_ms: int | None) -> None:
-        """Drop what the store no longer has: of a finished state all that finished before this; None: all."""
+    async def drop(self, connection: AsyncConnection, queue: str, state: str, *, before_ms: int | None) -> bool:
+        """Drop some that the store no longer has; whether there are more, for another transaction.
+
+        Of a finished state those that finished before this; None: any.
+        """
         query = select(*[job_table.c[name] for name in ("key", "state", "tenant", "name", "fingerprint")])
         query = query.where((job_table.c.queue == queue) & (job_table.c.state == state))
         if before_ms is not None:
             query = query.where(job_table.c.finished_ms < before_ms)
+        gone = (await connection.execute(query.limit(_AT_ONCE))).all()
+        await self._statements.drop(connection, [row.key for row in gone], with_rows=True)
         dropped = _Changes()
-        while gone := (await connection.execute(query.limit(_AT_ONCE))).all():
-            await self._statements.drop(connection, [row.key for row in gone], with_rows=True)
-            for row in gone:
-                dropped.count(row._asdict(), -1)
+        for row in gone:
+            dropped.count(row._asdict(), -1)
         await self._count(connection, queue, dropped)
+        return len(gone) == _AT_ONCE
 
     async def known(self, queue: str, ids: Sequence[str], *, scan: int) -> set[str]:
         """Those of the ids that have a row, met since this scan began: an older one may tell of another job by now."""

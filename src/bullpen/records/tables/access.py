@@ -70,6 +70,8 @@ audit = Table(
     Index("ix_bullpen_audit_tenant_number", "tenant", "number"),
     Index("ix_bullpen_audit_target", "target"),
     Index("ix_bullpen_audit_at_ms", "at_ms"),
+    Index("ix_bullpen_audit_actor_number", "actor", "number"),
+    Index("ix_bullpen_audit_action_number", "action", "number"),
 )
 
 view = Table(

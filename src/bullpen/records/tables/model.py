@@ -68,6 +68,15 @@ job = Table(
         postgresql_where=text("tenant IS NOT NULL"),
     ),
     Index(
+        "ix_bullpen_job_tenant_queue_added",
+        "tenant",
+        "queue",
+        "added_ms",
+        "key",
+        sqlite_where=text("tenant IS NOT NULL"),
+        postgresql_where=text("tenant IS NOT NULL"),
+    ),
+    Index(
         "ix_bullpen_job_tenant_state_added",
         "tenant",
         "state",

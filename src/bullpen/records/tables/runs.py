@@ -28,6 +28,9 @@ run = Table(
     Column("finished_ms", BigInteger),
     Index("ix_bullpen_run_tenant_created", "tenant", "created_ms", "id"),
     Index("ix_bullpen_run_created", "created_ms", "id"),
+    Index("ix_bullpen_run_state_created", "state", "created_ms", "id"),
+    Index("ix_bullpen_run_tenant_state_created", "tenant", "state", "created_ms", "id"),
+    Index("ix_bullpen_run_finished", "finished_ms", "id"),
 )
 """`told` is the number of its last event. Its state is that of its first task."""
 

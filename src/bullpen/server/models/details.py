@@ -58,3 +58,5 @@ class FlowShown(Shown):
     has_children: bool = False
     children: list["FlowShown"] = Field(default_factory=list)
     next_cursor: str | None = None
+    is_cut: bool = False
+    """Its children were not looked for, since the tree has too many jobs; of the top: those of some were not."""

@@ -129,7 +129,9 @@ class QueueDetail(QueueShown):
     limits: Limits | None
     """Of all tenants together; null for a caller who has one."""
     tenants: dict[str, dict[str, int]] | None
-    """Counts by tenant and state; null for a caller who has a tenant."""
+    """Counts by tenant and state, of those that have most jobs; null for a caller who has a tenant."""
+    more_tenants: int = 0
+    """How many other tenants have jobs there."""
 
 
 class Queues(Shown):

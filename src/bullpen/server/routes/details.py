@@ -17,6 +17,8 @@ router = family("jobs")
 
 _PATH = "/queues/{queue}/jobs/{job_id}"
 Place = Annotated[int, Query(ge=0, le=1_000_000_000)]
+_NODES = 500
+"""Jobs of a tree in one answer: each is a question to the store."""
 
 
 @router.get(f"{_PATH}/logs")
@@ -100,33 +102,45 @@ async def flow(
     limit: Annotated[int, Query(ge=1, le=100)] = 20,
     cursor: Cursor = None,
 ) -> FlowShown:
-    """The tree below the job, down to a depth; with `next_cursor` of a node as cursor, more of that node's children."""
+    """The tree below the job, down to a depth; with `next_cursor` of a node as cursor, more of that node's children.
+
+    It has 500 jobs at most: `is_cut` says where it goes on.
+    """
     job = await job_of(site, caller, queue, job_id)
-    return await _tree(site, caller, job.ref, job, depth, limit, cursor)
+    return await _tree(site, caller, job, depth, limit, cursor)
 
 
-async def _tree(
-    site: Site,
-    caller: Caller,
-    ref: JobRef,
-    job: JobRecord | None,
-    depth: int,
-    limit: int,
-    cursor: str | None = None,
-) -> FlowShown:
-    node = FlowShown(
-        queue=ref.queue, id=ref.id, name=None if job is None else job.name, state=None if job is None else job.state
-    )
+async def _tree(site: Site, caller: Caller, top: JobRecord, depth: int, limit: int, cursor: str | None) -> FlowShown:
+    """Level by level: where there are too many jobs, it is cut at the bottom."""
+    root = _node(top.ref, top)
+    level: list[tuple[FlowShown, JobRecord]] = [(root, top)]
+    left = _NODES - 1
+    for below in range(depth, 0, -1):
+        deeper: list[tuple[FlowShown, JobRecord]] = []
+        for node, job in level:
+            if left <= 0:
+                node.is_cut = root.is_cut = True
+                continue
+            most = min(limit, left) if below > 1 else 1
+            page = await site.store.children(job.ref, limit=most, cursor=cursor if node is root else None)
+            node.has_children = bool(page.children)
+            if below == 1:
+                continue
+            known = await _records(site, page.children)
+            seen = [child.ref for child in page.children if _sees(caller, child.ref, known.get(child.ref))]
+            node.children = [_node(child, known.get(child)) for child in seen]
+            node.next_cursor = page.next_cursor
+            left -= len(seen)
+            # One that is gone: its own children are not known any more.
+            deeper += [(one, known[ref]) for one, ref in zip(node.children, seen, strict=True) if ref in known]
+        level = deeper
+    return root
+
+
+def _node(ref: JobRef, job: JobRecord | None) -> FlowShown:
     if job is None:
-        return node  # gone: its own children are not known any more
-    page = await site.store.children(ref, limit=limit if depth > 1 else 1, cursor=cursor)
-    node.has_children = bool(page.children)
-    if depth > 1:
-        known = await _records(site, page.children)
-        seen = [child.ref for child in page.children if _sees(caller, child.ref, known.get(child.ref))]
-        node.children = [await _tree(site, caller, child, known.get(child), depth - 1, limit) for child in seen]
-        node.next_cursor = page.next_cursor
-    return node
+        return FlowShown(queue=ref.queue, id=ref.id, name=None, state=None)
+    return FlowShown(queue=ref.queue, id=ref.id, name=job.name, state=job.state)
 
 
 async def _records(site: Site, children: tuple[Child, ...]) -> dict[JobRef, JobRecord]:

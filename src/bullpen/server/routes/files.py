@@ -10,7 +10,7 @@ from starlette.responses import Response, StreamingResponse
 from bullpen.errors import BadOption
 from bullpen.records.files.files import check_size
 from bullpen.records.files.quota import Quota
-from bullpen.records.files.words import FileKind, RunFile
+from bullpen.records.files.words import FileKind, FilePage, RunFile
 from bullpen.server.access.allowing import RunReader, allowed
 from bullpen.server.access.caller import Caller
 from bullpen.server.guarding import note
@@ -18,7 +18,6 @@ from bullpen.server.models.base import Page
 from bullpen.server.models.files import FileShown
 from bullpen.server.routes.filtering import tenant_of, tenant_to_charge
 from bullpen.server.routes.routing import Cursor, Name, Text, TheSite, agents_family, uploads_family
-from bullpen.server.site import Site
 
 router = agents_family("files")
 uploads = uploads_family("files")
@@ -37,6 +36,7 @@ _TAKES = {
 }
 _SAYS_NOTHING = frozenset({"", "application/octet-stream", "application/x-www-form-urlencoded"})
 """What clients send who were not told what a file is: its name says more."""
+PageSize = Annotated[int, Query(ge=1, le=500)]
 FileAdder = Annotated[Caller, allowed("tasks:add")]
 
 
@@ -77,30 +77,40 @@ async def files(
     site: TheSite,
     kind: FileKind | None = None,
     tenant: Text = None,
-    limit: Annotated[int, Query(ge=1, le=500)] = 50,
+    limit: PageSize = 50,
     cursor: Cursor = None,
 ) -> Page[FileShown]:
     """What was given and what was made, the newest first."""
     page = await site.records.files.page(tenant=tenant_of(caller, tenant), kind=kind, limit=limit, cursor=cursor)
-    return Page(items=[FileShown.of(one) for one in page.files], next_cursor=page.cursor)
+    return _shown(page)
 
 
 @router.get("/runs/{run_id}/inputs")
-async def inputs(caller: RunReader, site: TheSite, run_id: Name) -> Page[FileShown]:
+async def inputs(
+    caller: RunReader, site: TheSite, run_id: Name, limit: PageSize = 500, cursor: Cursor = None
+) -> Page[FileShown]:
     """What it was given, as it came."""
-    return await _of_run(site, caller, run_id, FileKind.INPUT)
+    await site.records.runs.get(run_id, tenant=caller.tenant)
+    page = await site.records.files.page_of_run(
+        run_id, FileKind.INPUT, tenant=caller.tenant, limit=limit, cursor=cursor
+    )
+    return _shown(page)
 
 
 @router.get("/runs/{run_id}/artifacts")
-async def artifacts(caller: RunReader, site: TheSite, run_id: Name) -> Page[FileShown]:
+async def artifacts(
+    caller: RunReader, site: TheSite, run_id: Name, limit: PageSize = 500, cursor: Cursor = None
+) -> Page[FileShown]:
     """What its tools made, as it came."""
-    return await _of_run(site, caller, run_id, FileKind.ARTIFACT)
-
-
-async def _of_run(site: Site, caller: Caller, run_id: str, kind: FileKind) -> Page[FileShown]:
     await site.records.runs.get(run_id, tenant=caller.tenant)
-    found = await site.records.files.of_run(run_id, tenant=caller.tenant, kind=kind)
-    return Page(items=[FileShown.of(one) for one in found], next_cursor=None)
+    page = await site.records.files.page_of_run(
+        run_id, FileKind.ARTIFACT, tenant=caller.tenant, limit=limit, cursor=cursor
+    )
+    return _shown(page)
+
+
+def _shown(page: FilePage) -> Page[FileShown]:
+    return Page(items=[FileShown.of(one) for one in page.files], next_cursor=page.cursor)
 
 
 @router.get(_FILE)

@@ -110,7 +110,8 @@ async def resume_group(caller: LimitWriter, site: TheSite, queue: QueueName, gro
 
 @router.delete("/queues/{queue}/groups/{group}", name="group.unlimit", status_code=204)
 async def unset_group(caller: LimitWriter, site: TheSite, queue: QueueName, group: Name) -> Response:
-    """Take a group's own limits away: it has the queue's default."""
+    """Take a group's own limits away: it has the queue's default, or those of its tenant's plan with the next add."""
     await site.queue(queue).groups.get(group)  # QueueMissing, rather than a queue made by a slip
     await site.queue(queue).groups.unset(group)
+    site.plans.forget(queue)
     return Response(status_code=204)

@@ -30,7 +30,7 @@ async def queues(caller: QueueReader, site: TheSite) -> Queues:
 
 @router.get("/queues/{queue}")
 async def queue(caller: QueueReader, site: TheSite, queue: QueueName) -> QueueDetail:
-    """One queue; for who sees all tenants with its limits and the counts of each."""
+    """One queue; for who sees all tenants with its limits and the counts of the 50 that have most jobs."""
     if not await has_jobs(site, caller.tenant, queue):
         raise QueueMissing(f"no queue {queue!r}")
     standing = await site.store.limits(queue)
@@ -38,8 +38,8 @@ async def queue(caller: QueueReader, site: TheSite, queue: QueueName) -> QueueDe
     if caller.tenant is not None:
         return QueueDetail(**shown, limits=None, tenants=None)
     counted = await site.records.jobs.counts_by_tenant(queue)
-    tenants = {name: {str(state): n for state, n in states.items()} for name, states in counted.items()}
-    return QueueDetail(**shown, limits=Limits.of(standing), tenants=tenants)
+    tenants = {name: {str(state): n for state, n in states.items()} for name, states in counted.counts.items()}
+    return QueueDetail(**shown, limits=Limits.of(standing), tenants=tenants, more_tenants=counted.more)
 
 
 @router.get("/queues/{queue}/minutes")

@@ -54,6 +54,7 @@ async def obliterate(caller: QueueWriter, site: TheSite, queue: QueueName, body:
     """Remove the queue and everything in it, for good."""
     await site.queue(queue).obliterate(force=body.force)
     site.standing.forget(queue)
+    site.plans.forget(queue)
     return Done()
 
 

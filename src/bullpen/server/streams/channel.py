@@ -102,28 +102,39 @@ class Channel:
         self._base = ""
         """The place before the first of the recent."""
         self._joining: dict[str, list[_Newcomer]] = {}
+        self._expected: set[Listener] = set()
+        """Those who will join: until then it may seem that nobody listens."""
         self._reading: asyncio.Task[None] | None = None
+        self._is_stopped = False
         self._starting = asyncio.Lock()
 
     @property
     def is_unheard(self) -> bool:
-        return len(self._index) == 0 and not self._joining
+        return len(self._index) == 0 and not self._joining and not self._expected
 
     async def start(self) -> None:
         async with self._starting:
             if self._reading is None:
                 self.position = self._base = await self._end_of_log()
+                if self._is_stopped:
+                    return  # meanwhile
                 # Owned by this channel; ended and awaited by `stop`.
                 self._reading = asyncio.create_task(self._read(), name=f"events of {self.queue}")
 
     async def stop(self) -> None:
+        self._is_stopped = True
         reading, self._reading = self._reading, None
         if reading is not None:
             reading.cancel()
             await asyncio.gather(reading, return_exceptions=True)
 
+    def expect(self, listeners: Iterable[Listener]) -> None:
+        """Stay open until they joined and left."""
+        self._expected.update(listeners)
+
     def join(self, listener: Listener, after: str | None) -> None:
         """Let it hear all that comes after this place, the end of the log as it was just read; None: from now on."""
+        self._expected.discard(listener)
         if after is None or after == self.position:
             self._index.add(listener)
             listener.places[self.queue] = self.position
@@ -145,6 +156,7 @@ class Channel:
         return listener in self._index
 
     def leave(self, listener: Listener) -> None:
+        self._expected.discard(listener)
         self._index.discard(listener)
         for cursor, newcomers in list(self._joining.items()):
             self._joining[cursor] = [one for one in newcomers if one.listener is not listener]

@@ -49,6 +49,8 @@ class Following:
         With `tells_start` the first one is empty: whatever happens after it is told.
         """
         places = await self.places()
+        # From the start: a cursor that is told before all was caught up must not leave out the rest.
+        self.listener.places.update(places)
         async with self._hub.listening(self.listener, later=places):
             if tells_start:
                 yield ()

@@ -2,13 +2,16 @@
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 
-from bullpen.errors import BadOption, StoreUnavailable
+from bullpen.errors import BadOption, RecordsUnavailable, StoreUnavailable
 from bullpen.server.streams.channel import PAGE, Channel
 from bullpen.server.streams.listening import Listener
 from bullpen.server.streams.telling import Wanted
 from bullpen.stores.base import EventPage, Store
+
+logger = logging.getLogger("bullpen.server")
 
 _FIND_S = 1.0
 """How often listeners of all queues are given those that are new."""
@@ -81,8 +84,9 @@ class Hub:
         if self._is_stopped:
             listener.end()
         try:
-            for queue in await self.names(listener.wanted):
-                channel = await self._opened(queue)
+            # Also those for `later` that are gone by now: it is let in there all the same.
+            for queue in {*later, *await self.names(listener.wanted)}:
+                channel = await self._opened(queue, listener)
                 if queue not in later:
                     channel.join(listener, None)
             if listener.wanted.queue is None:
@@ -94,7 +98,9 @@ class Hub:
 
     def let_in(self, listener: Listener, queue: str, after: str) -> None:
         """Let it hear a queue from this place on; to be called at once when the log was read up to there."""
-        self._channels[queue].join(listener, after)
+        channel = self._channels.get(queue)
+        if channel is not None:  # else all streams end
+            channel.join(listener, after)
 
     def listener(self, wanted: Wanted) -> Listener:
         return Listener(wanted, limit=self._limit)
@@ -117,19 +123,23 @@ class Hub:
 
     # ── channels ─────────────────────────────────────────────────────────────────────────
 
-    async def _opened(self, queue: str) -> Channel:
+    async def _opened(self, queue: str, *expected: Listener) -> Channel:
+        """The channel of a queue, which stays until those who are expected there came and left again."""
         channel = self._channels.get(queue)
         if channel is None:
-            channel = self._channels[queue] = Channel(self._store, queue)
-        await channel.start()
+            channel = Channel(self._store, queue)
+            if not self._is_stopped:
+                self._channels[queue] = channel
+        channel.expect(expected)
+        if not self._is_stopped:
+            await channel.start()
         return channel
 
     def _leave(self, listener: Listener) -> None:
         self._listeners.discard(listener)
         self._everywhere.discard(listener)
-        for queue in listener.places:
-            if queue in self._channels:
-                self._channels[queue].leave(listener)
+        for channel in self._channels.values():
+            channel.leave(listener)
         if not self._is_stopped:
             asyncio.get_running_loop().call_later(_LINGER_S, self._tidy)
 
@@ -150,8 +160,13 @@ class Hub:
     async def _keep_finding(self) -> None:
         while self._everywhere:
             await asyncio.sleep(_FIND_S)
-            with contextlib.suppress(StoreUnavailable):
+            try:
                 await self._join_new()
+            except (StoreUnavailable, RecordsUnavailable) as error:
+                logger.warning("cannot look for new queues, trying again: %s", error)
+            except Exception:
+                # Whatever it is, streams that miss new queues in silence are worse.
+                logger.exception("the look for new queues met an error, trying again")
         self._finding = None
 
     async def _join_new(self) -> None:
@@ -159,7 +174,9 @@ class Hub:
             newcomers = [one for one in self._everywhere if queue not in one.places and one.wanted.fits_queue(queue)]
             if not newcomers:
                 continue
-            channel = await self._opened(queue)
+            channel = await self._opened(queue, *newcomers)
             for listener in newcomers:
-                if queue not in listener.places and listener in self._everywhere:
+                if listener not in self._everywhere:
+                    channel.leave(listener)
+                elif queue not in listener.places:
                     channel.join(listener, None)

@@ -76,6 +76,7 @@ FIELDS = {
     "max_events": "opts.maxLenEvents",
     "version": "version",
     "queue_closed": "bullpen:closedUntil",
+    "listed": "bullpen:listed",
     # A group's settings, which has some of the queue's too, and its state:
     "weight": "weight",
     "max_size": "maxSize",

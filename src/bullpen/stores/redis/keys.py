@@ -41,6 +41,8 @@ LAYOUT = {
     "unsuccessful_children": ":unsuccessful",
     # Of ours, between the prefix and a queue's name:
     "own_of_queue": "::bullpen:queue:",
+    # Of ours, after the prefix:
+    "queues": "::bullpen:queues",
     # Of ours, after what a queue's own keys begin with:
     "remembered_ids": "ids",
     "start_by": "start-by",
@@ -103,6 +105,26 @@ class Keys:
     def own(self, queue: str) -> str:
         """What those keys of the queue begin with that BullMQ does not know."""
         return f"{self._own_of_queue}{queue}:"
+
+    @property
+    def before_names(self) -> str:
+        """What every key of a queue begins with, before the queue's name."""
+        return f"{self._prefix}:"
+
+    @property
+    def queues(self) -> str:
+        """The names of the queues that we know."""
+        return self._prefix + LAYOUT["queues"]
+
+    @property
+    def queues_searched(self) -> str:
+        """There while the whole server was searched for queues not long ago."""
+        return f"{self._own}:queues-searched"
+
+    @property
+    def queues_searching(self) -> str:
+        """There while somebody does."""
+        return f"{self._own}:queues-searching"
 
     @property
     def canary(self) -> str:

@@ -1,11 +1,13 @@
 """Looking: all that only reads."""
 
-from collections.abc import Sequence
+import contextlib
+import random
+from collections.abc import Collection, Sequence
 from typing import Annotated, Any
 
 import msgspec
 
-from bullpen.errors import BadOption
+from bullpen.errors import BadOption, StoreFull, StoreReadOnly
 from bullpen.job.record import JobRecord, JobRef
 from bullpen.job.state import State
 from bullpen.stores.base import Counts, JobPage, LogPage, WorkerInfo
@@ -16,6 +18,14 @@ from bullpen.stores.redis.steering import job_missing, queue_missing
 
 _SEEN = 20
 """A line has no scores: its cursor names the last jobs of the page, of which some may be gone by then."""
+
+_SEARCH_EVERY_MS = 120_000
+"""Between two searches for queues of Node's, by whichever process; up to twice that, so that none falls into step."""
+_SEARCHING_MS = 60_000
+"""Whoever searches for longer than this may be gone: another begins."""
+_LISTED_AT_ONCE = 1_000
+_TAKES_NOTHING = (StoreFull, StoreReadOnly)
+"""A server in such a state still tells its queues."""
 
 _encode = msgspec.json.Encoder().encode
 _decode_worker = msgspec.json.Decoder(WorkerInfo).decode
@@ -121,11 +131,37 @@ async def counts(site: Site, queue: str) -> Counts:
 
 
 async def queues(site: Site) -> Sequence[str]:
-    # BullMQ keeps no list of queues, and Node may have made some that we never touched.
+    keys = site.keys
+    word, listed = await site.connection.run(scripts.QUEUES, keys.queues, keys.before_names, keys.queues_searched)
+    known = {name.decode() for name in listed}
+    if word == b"due" and await _may_search(site, known):
+        known.update(await _search(site))
+    return sorted(known)
+
+
+async def _may_search(site: Site, known: Collection[str]) -> bool:
+    """One searches for all; whoever knows of no queue does not wait for another."""
+    try:
+        taken = await site.connection.command("SET", site.keys.queues_searching, "1", "NX", "PX", str(_SEARCHING_MS))
+    except _TAKES_NOTHING:
+        taken = None
+    return bool(taken) or not known
+
+
+async def _search(site: Site) -> list[str]:
+    """Queues that Node made and that we never touched are on no list: the whole server is looked through."""
+    keys = site.keys
     found: list[bytes] = []
-    async for keys in site.scan(site.keys.any_meta):
-        found += keys
-    return site.keys.queue_names(found)
+    async for some in site.scan(keys.any_meta):
+        found += some
+    names = keys.queue_names(found)
+    with contextlib.suppress(*_TAKES_NOTHING):
+        for first in range(0, len(names), _LISTED_AT_ONCE):
+            await site.connection.command("SADD", keys.queues, *names[first : first + _LISTED_AT_ONCE])
+        rest_ms = random.randint(_SEARCH_EVERY_MS, 2 * _SEARCH_EVERY_MS)  # noqa: S311 - it hides nothing
+        await site.connection.command("SET", keys.queues_searched, "1", "PX", str(rest_ms))
+        await site.connection.command("DEL", keys.queues_searching)
+    return names
 
 
 async def oldest_waiting_ms(site: Site, queue: str) -> int | None:

@@ -122,6 +122,7 @@ SIGNAL = Script("signal", parts=("memory", *_LINE, "place", "steps"))
 
 # Looking.
 CHILDREN = Script("children", flags="no-writes")
+QUEUES = Script("queues", flags="no-writes")
 COUNTS = Script("counts", parts=_GROUPS, flags="no-writes")
 JOB = Script("job", parts=(*_GROUPS, "place"), flags="no-writes")
 JOBS = Script("jobs", parts=(*_GROUPS, "listing"), flags="no-writes")

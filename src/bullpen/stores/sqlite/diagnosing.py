@@ -39,6 +39,20 @@ def path_of(store: Store) -> Path | None:
     return store._path if isinstance(store, SqliteStore) else None  # noqa: SLF001 - the same room
 
 
+async def version_of(store: SqliteStore) -> int:
+    """The version of the file's tables, which is that of the Bullpen that last opened it. Raises StoreError."""
+    return await asyncio.to_thread(_version_of, store._path)  # noqa: SLF001 - the same room
+
+
+def _version_of(path: Path) -> int:
+    try:
+        with contextlib.closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as db:
+            (version,) = db.execute("PRAGMA user_version").fetchone()
+    except (sqlite3.Error, OSError) as error:
+        raise translate(error, path) from error
+    return int(version)
+
+
 async def diagnose(store: SqliteStore) -> Diagnosis:
     """Look at the file of a store that need not be open. Raises StoreError if it cannot even be read."""
     return await asyncio.to_thread(_diagnose, store._path, store._sync)  # noqa: SLF001 - the same room

@@ -40,7 +40,7 @@ class Looking(Protocol):
         """How many jobs are in each state; QueueMissing if there never was such a queue."""
 
     async def queues(self) -> Sequence[str]:
-        """The names of all queues, sorted. May be slow on a large server: not for polling."""
+        """The names of all queues, sorted. One that only another program touched may be missing for minutes."""
 
     async def oldest_waiting_ms(self, queue: str) -> int | None:
         """Since when the next runnable job could have run; None if nothing is runnable."""

@@ -51,6 +51,7 @@ end
 for _, state in ipairs({ "completed", "failed" }) do
   redis.call("DEL", queue.base .. KEY.metrics .. state, queue.base .. KEY.metrics .. state .. KEY.metrics_data)
 end
+unlist_queue(queue)
 redis.call("DEL", schedulers, queue.meta, queue.counter, queue.priority_counter, queue.marker,
   queue.stalled, queue.base .. KEY.stalled_check, queue.limiter, own .. KEY.remembered_ids, own .. KEY.start_by,
   own .. KEY.move, own .. KEY.arrivals, own .. KEY.with_steps, own .. KEY.group_default, own .. KEY.ring, own .. KEY.ring_rest,

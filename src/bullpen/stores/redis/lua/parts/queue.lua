@@ -78,7 +78,7 @@ end
 local function settings(queue)
   if queue.max_events then return queue end
   local found = redis.call("HMGET", queue.meta, FIELD.paused, FIELD.concurrency, FIELD.rate_max,
-    FIELD.rate_ms, FIELD.max_events, FIELD.version, FIELD.queue_closed)
+    FIELD.rate_ms, FIELD.max_events, FIELD.version, FIELD.queue_closed, FIELD.listed)
   queue.is_paused = found[1] ~= false
   -- A key that is set to nil still takes a place in the table, which would have to grow.
   if found[2] then queue.concurrency = tonumber(found[2]) end
@@ -86,6 +86,7 @@ local function settings(queue)
   if found[4] then queue.rate_ms = tonumber(found[4]) end
   if found[5] then queue.max_events = found[5] end
   if found[7] then queue.closed_until = tonumber(found[7]) end
+  queue.is_listed = found[8] ~= false
   queue.is_v5 = string.sub(found[6] or "", 1, 9) == "bullmq:5."
   return queue
 end
@@ -98,6 +99,19 @@ local function line_of(queue)
   return is_aside and queue.paused or queue.wait
 end
 
+-- BullMQ has no list of queues; ours gets each the first time that it says something to one of us.
+local function list_queue(queue)
+  local prefix, name = string.match(queue.base, "^(.*):([^:]+):$")
+  redis.call("SADD", prefix .. KEY.queues, name)
+  redis.call("HSET", queue.meta, FIELD.listed, 1)
+  queue.is_listed = true
+end
+
+local function unlist_queue(queue)
+  local prefix, name = string.match(queue.base, "^(.*):([^:]+):$")
+  redis.call("SREM", prefix .. KEY.queues, name)
+end
+
 -- Every queue that says something has a length for its log, by which it is also known to exist.
 local function max_events(queue)
   settings(queue)
@@ -106,6 +120,7 @@ local function max_events(queue)
     redis.call("HSET", queue.meta, FIELD.max_events, queue.max_events)
     redis.call("PERSIST", queue.events) -- one that was obliterated begins anew
   end
+  if not queue.is_listed then list_queue(queue) end
   return queue.max_events
 end
 

@@ -1,4 +1,4 @@
-"""What is to be done now and then by whoever has agents open; any number of processes may do it at once."""
+"""What is to be done now and then by whoever has the records open."""
 
 import asyncio
 import logging
@@ -8,28 +8,38 @@ from collections.abc import Awaitable, Callable
 from sqlalchemy.exc import SQLAlchemyError
 
 from bullpen.errors import BullpenError
+from bullpen.records.model.lease import ModelLease
 from bullpen.records.stopping import end, wait_for_any
 
-logger = logging.getLogger("bullpen.agents")
+logger = logging.getLogger("bullpen.records")
 
 LOOK_EVERY_S = 10.0
 
 
 class Chore:
-    """A thing to do, and how often."""
+    """A thing to do, and how often. Any number of processes may do it at once, unless it has a lease:
+    then one of them does it each time.
+    """
 
-    def __init__(self, name: str, every_s: float, do: Callable[[], Awaitable[object]]) -> None:
+    def __init__(
+        self, name: str, every_s: float, do: Callable[[], Awaitable[object]], *, lease: ModelLease | None = None
+    ) -> None:
         self.name = name
         self._every_s = every_s
         self._do = do
+        self._lease = lease
         self._next = time.monotonic() + every_s
 
     async def do_if_due(self) -> None:
         if time.monotonic() < self._next:
             return
         self._next = time.monotonic() + self._every_s
+        await self.do()
+
+    async def do(self) -> None:
         try:
-            await self._do()
+            if self._lease is None or await self._lease.take():
+                await self._do()
         except (BullpenError, SQLAlchemyError, OSError) as error:
             logger.warning("%s: not at present: %s", self.name, type(error).__name__)
         except Exception:
@@ -49,7 +59,7 @@ class Chores:
         if self._running is None:
             # Owned by these chores; ended and awaited by `stop`.
             self._stopping.clear()
-            self._running = asyncio.create_task(self._run(), name="chores of agents")
+            self._running = asyncio.create_task(self._run(), name="chores")
 
     async def stop(self) -> None:
         """Safe to call twice."""
