@@ -43,8 +43,8 @@ async def _call(http: httpx.AsyncClient, method: str, path: str, call: Call, ids
 
 
 _IDS = ("job_id", "schedule", "key_id", "user_id", "alert_id", "webhook_id", "run_id", "task_id", "file_id")
-_DIFFERS = re.compile(r'\b\d{13}\b|(?<="id":")\d+(?=")')
-"""Times, and the numbers of new jobs."""
+_DIFFERS = re.compile(r'\b\d{13}\b|(?<="id":")\d+(?=")|(?<="behind_ms":)\w+')
+"""Times, the numbers of new jobs, and how far behind the read model is at that moment."""
 
 
 _LEASE_OF = re.compile(r"remote[/:](their-held|no-such-job)")

@@ -11,7 +11,7 @@ from bullpen.server.access.allowing import JobReader
 from bullpen.server.apart import as_chosen
 from bullpen.server.models.jobs import JobRow, JobRows, JobShown, shown_job
 from bullpen.server.routes.filtering import TheFilter
-from bullpen.server.routes.routing import Cursor, JobId, QueueName, TheSite, family, job_of
+from bullpen.server.routes.routing import Cursor, JobId, QueueName, TheSite, family, has_jobs, job_of
 from bullpen.server.site import Site
 
 router = family("jobs")
@@ -35,10 +35,12 @@ async def jobs(
 async def rows_of(site: Site, wanted: JobFilter, limit: int, cursor: str | None) -> JobRows:
     """A page of the read model, and how old it may be."""
     page = await site.records.jobs.list(wanted, limit=limit, cursor=cursor)
+    behind_ms = page.behind_ms
+    if not page.jobs and wanted.queue is not None and not await has_jobs(site, wanted.tenant, wanted.queue):
+        # Of all queues: that of one alone tells a tenant whether the queue exists.
+        behind_ms = await site.records.jobs.behind_ms()
     return JobRows(
-        items=[JobRow.model_validate(job) for job in page.jobs],
-        next_cursor=page.next_cursor,
-        behind_ms=page.behind_ms,
+        items=[JobRow.model_validate(job) for job in page.jobs], next_cursor=page.next_cursor, behind_ms=behind_ms
     )
 
 
