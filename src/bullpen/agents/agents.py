@@ -109,6 +109,7 @@ class Agents:
         """What tasks are done with; opened with the first use."""
         async with self._opening:
             if self._workshop is None:
+                await self.pen.ready()  # in a worker nobody else has opened it
                 await self._equip()
                 records = self._where if isinstance(self._where, Records) else await Records.open(self._where)
                 redactor = Redactor()

@@ -6,9 +6,9 @@ import msgspec
 
 from bullpen.agents.forking import read_all
 from bullpen.agents.llm.words import Message, Reply, ToolResult, results, system, user
-from bullpen.agents.loop.tally import ASKED
+from bullpen.agents.loop.steps import StepKind, what_of
 from bullpen.agents.words import TaskTerms
-from bullpen.job.entries import EntryKind, EntryState, JournalEntry
+from bullpen.job.entries import EntryState, JournalEntry
 from bullpen.records.database import Database
 from bullpen.records.runs.words import Task
 
@@ -26,11 +26,12 @@ async def conversation(database: Database, task: Task) -> list[Message]:
 def _said(entries: Iterable[JournalEntry]) -> list[Message]:
     said: list[Message] = []
     for entry in entries:
-        if entry.state is not EntryState.DONE or entry.kind is not EntryKind.STEP or entry.value is None:
+        if entry.state is not EntryState.DONE or entry.value is None:
             continue
-        if entry.name.startswith(ASKED):
+        what = what_of(entry)
+        if what is StepKind.LLM:
             said.append(_decode_reply(entry.value).message())
-        elif ":" not in entry.name:
+        elif what is StepKind.TOOL:
             result = _decode_result(entry.value)
             # Calls side by side are answered in one message.
             together = said.pop().results if said and said[-1].results else ()

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from bullpen import WorkerOptions
-from bullpen.agents import chores, rescuing, workshop
+from bullpen.agents import rescuing, workshop
 from bullpen.agents.agents import Agents
 from bullpen.agents.ending import Ending, budget_of
 from bullpen.agents.loop.recorder import Recorder
@@ -18,6 +18,7 @@ from bullpen.job.entries import JournalEntry
 from bullpen.job.record import Failure, FailureKind
 from bullpen.job.state import State
 from bullpen.job.verdicts import Failed, Settlement
+from bullpen.records import chores
 from bullpen.records.journal import JournalOn
 from bullpen.records.records import Records
 from bullpen.records.runs.runs import Runs

@@ -2,9 +2,10 @@
 
 import pytest
 
+from bullpen import Bullpen
 from bullpen.agents.agents import Agents
 from bullpen.agents.llm.models import table_of
-from bullpen.agents.llm.scripted import CallTurn, Fault, Turn
+from bullpen.agents.llm.scripted import CallTurn, Fault, ScriptedProvider, Turn
 from bullpen.agents.llm.words import Request, Role, Usage
 from bullpen.agents.tools.policy import Policy
 from bullpen.agents.tools.tool import Tool, tool
@@ -13,6 +14,8 @@ from bullpen.errors import BadOption
 from bullpen.records.records import Records
 from bullpen.records.runs.words import TaskState
 from tests.agents.runs.conftest import TENANT, Making, working
+from tests.agents.runs.models import MODELS
+from tests.support.places import Place
 
 _PATIENCE_S = 60
 _USAGE = Usage(10, 20)
@@ -52,6 +55,19 @@ async def test_what_agents_find_is_joined_and_what_they_do_not_is_left_out(
         assert (purse.held, purse.spent) == (0, 4 * 30 * 100)
         assert result.credits_charged == purse.spent
         assert await records.credits.unbalanced() == []
+
+
+async def test_a_worker_whose_application_nobody_opened_joins_too(
+    agents_with: Making, place: Place, records: Records
+) -> None:
+    """As `bullpen worker` runs one: its own store is open, and the application's is for its agents to open."""
+    async with agents_with(researches) as asking:
+        sent = await asking.submit(TaskRequest(prompt="the sky", task_type="wide_research"), tenant=TENANT)
+        agents = Agents(Bullpen(place.store()), records, providers=[ScriptedProvider(researches)], models=MODELS)
+        async with working(agents):
+            result = await asking.result(sent.run_id, timeout=_PATIENCE_S)
+        await agents.pen.close()
+    assert "found out about sun" in result.output
 
 
 async def test_too_few_answers_fail_it(agents_with: Making, records: Records) -> None:
