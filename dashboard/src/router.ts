@@ -69,8 +69,11 @@ function safelyDecoded(part: string): string {
 /** Lets plain links move within the page, and leaves all others to the browser. */
 export function followLinks(event: MouseEvent): void {
   if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey) return;
-  const link = (event.target as Element | null)?.closest("a");
-  if (!link || link.target || link.origin !== location.origin || link.hasAttribute("download")) return;
+  const link = (event.target as Element | null)?.closest("a[href]");
+  if (!link || link.hasAttribute("target") || link.hasAttribute("download")) return;
+  // By its attributes: the links of a drawing have neither origin nor path.
+  const address = new URL(link.getAttribute("href") ?? "", location.href);
+  if (address.origin !== location.origin) return;
   event.preventDefault();
-  navigate(link.pathname + link.search);
+  navigate(address.pathname + address.search);
 }

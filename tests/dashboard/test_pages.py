@@ -158,8 +158,10 @@ async def test_a_flow_is_a_graph_of_its_jobs(open_page: Opener, stage: Stage) ->
     page = await open_page(f"/queues/flows/jobs/{job.id}/flow")
     await expect(page.locator(".flow-node")).to_have_count(4)
     await expect(page.locator(".flow-node.state-completed")).to_have_count(4)
+    await page.evaluate("window.isSame = true")
     await page.locator(".flow-node", has_text="leaf").first.click()
     await expect(page.get_by_role("heading", name="leaf", level=1)).to_be_visible()
+    assert await page.evaluate("window.isSame === true"), "it moves within the page, which is not loaded anew"
 
 
 async def test_more_children_of_a_flow_are_shown_on_demand(open_page: Opener, stage: Stage) -> None:
