@@ -146,6 +146,7 @@ async def _take_for_docs(browser: Browser, url: str) -> None:
         )
         page = await context.new_page()
         await _settle(page, url + await _place(url, _PAGES[name]))
+        await page.locator(".side .live.tone-good").wait_for()  # a busy machine falls behind for a moment
         await page.screenshot(path=_DOCS / f"{name.partition('-')[0]}.png")
         await context.close()
 
@@ -176,6 +177,9 @@ async def _take(browser: Browser, url: str, kind: str, pages: dict[str, str], *,
 async def _settle(page: Page, address: str) -> None:
     await page.goto(address)
     await page.locator("h1").wait_for()
+    await page.locator(".skeleton").first.wait_for(state="detached")
+    # The log of a run that is over, and then what it tells of, such as artifacts.
+    await page.locator("[aria-busy=true]").first.wait_for(state="detached")
     await page.locator(".skeleton").first.wait_for(state="detached")
     await page.wait_for_timeout(700)  # the first live updates
 

@@ -1,11 +1,12 @@
 """Runs of agents in the browser: asked for, watched to their end, answered, cancelled."""
 
+import asyncio
 import re
 from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import FilePayload, Locator, Page, expect
+from playwright.async_api import FilePayload, Locator, Page, Route, expect
 
 from bullpen.agents.words import Submitted, TaskRequest
 from bullpen.records.runs.words import ProgressKind
@@ -137,6 +138,38 @@ async def test_what_a_run_made_is_opened_and_saved(open_page: Opener, stage: Age
     assert (await saved.path()).read_bytes() == b"may,7\n"
 
 
+async def test_a_log_that_is_not_yet_here_is_said_to_be_read(open_page: Opener, stage: AgentStage) -> None:
+    """Neither that nothing happened, nor how many calls there were: the rest of the page knows that the run is over."""
+    run = await stage.done("Draw what is read late")
+    page = await open_page("/runs")
+    held = asyncio.Event()
+
+    async def late(route: Route) -> None:
+        await held.wait()
+        await route.continue_()
+
+    await page.route(re.compile("/stream"), late)
+    await page.goto(f"/runs/{run.run_id}")
+    calls = page.locator(".figure", has_text="Tool calls")
+    await expect(_steps(page)).to_contain_text("Its log is being read")
+    await expect(_steps(page)).not_to_contain_text("the whole log")
+    await expect(calls).to_contain_text("–")
+    held.set()
+    await expect(_steps(page)).to_contain_text("the whole log")
+    await expect(_steps(page)).not_to_contain_text("Its log is being read")
+    await expect(calls).to_contain_text("1")
+    await expect(page.get_by_role("region", name="Artifacts").get_by_role("link")).to_have_count(2)
+
+
+async def test_a_run_at_its_limit_is_to_be_submitted_with_a_higher_one(open_page: Opener, stage: AgentStage) -> None:
+    """A fork has the same limits, and would stop there too."""
+    asked = TaskRequest(prompt="Weather in two cities", max_steps=1)
+    run = await stage.agents.submit(asked, tenant=TENANT, created_by="ann")
+    await stage.agents.result(run.run_id, timeout=60)
+    page = await open_page(f"/runs/{run.run_id}")
+    await expect(page.get_by_role("region", name="Answer")).to_contain_text("Submit it again with a higher max_steps")
+
+
 async def test_research_shows_its_agents_and_leads_to_each(open_page: Opener, stage: AgentStage) -> None:
     asked = TaskRequest(prompt="Study the sky", task_type="wide_research")
     run = await stage.agents.submit(asked, tenant=TENANT, created_by="ann")
@@ -150,10 +183,18 @@ async def test_research_shows_its_agents_and_leads_to_each(open_page: Opener, st
     await agents.get_by_role("link", name="moon").click()
     await expect(page).to_have_url(re.compile("task="))
     await expect(page.get_by_role("region", name="Why it has no answer")).to_be_visible()
+    await expect(agents.get_by_role("link", name="moon")).to_have_attribute("aria-current", "true")
+    await agents.get_by_role("link", name="sun").click()
+    await expect(page.get_by_role("region", name="Answer")).to_contain_text("Done: sun")
     await page.get_by_role("region", name="Facts").get_by_role("link", name="Study the sky").click()
     await expect(page.get_by_role("region", name="Answer")).to_contain_text("Joined: the sky is large.")
     await agents.get_by_role("link", name="stars").click()
     await expect(page.get_by_role("region", name="Answer")).to_contain_text("Done: stars")
+    await page.get_by_role("button", name="Replay").click()
+    await page.set_viewport_size({"width": 390, "height": 900})
+    tasks = page.get_by_role("group", name="Tasks")
+    await expect(tasks.get_by_role("button")).to_have_count(4)
+    assert await tasks.evaluate("row => row.scrollWidth <= row.clientWidth"), "all of them are in sight"
 
 
 async def test_a_run_is_cancelled_after_a_question(open_page: Opener, stage: AgentStage) -> None:

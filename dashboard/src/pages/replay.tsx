@@ -7,18 +7,20 @@ import { useLiveReload } from "../live/live";
 import { Conversation } from "../replay/conversation";
 import { ForkDialog } from "../replay/fork";
 import { Scrubber } from "../replay/scrubber";
-import { navigate, place } from "../router";
+import { navigate, place, setQuery } from "../router";
+import { questionOf } from "../run/children";
 import { shownSteps } from "../run/steps";
 import { firstWords } from "../runs/columns";
-import { RunBadge } from "../runs/state";
+import { RunBadge, runStateName, toneOfRun } from "../runs/state";
 import { useLoad } from "../state/load";
 import { may } from "../state/session";
 import { useShortcuts } from "../state/shortcuts";
 import { Button } from "../ui/button";
 import { Empty } from "../ui/notes";
 import { Card, Page } from "../ui/page";
+import { Tabs } from "../ui/tabs";
 import { View } from "../ui/view";
-import { taskHere, TaskTabs } from "./run";
+import { taskHere } from "./run";
 
 export function ReplayPage({ id }: { id: string }) {
   const load = useLoad(`run ${id}`, (abort) => runs.one(id, abort));
@@ -95,6 +97,11 @@ function Replay({ run, task }: { run: Run; task: RunTask }) {
       {isForking && <ForkDialog task={task} step={steps[shown - 1]} onClose={() => setForking(false)} />}
     </>
   );
+}
+
+function TaskTabs({ run, current }: { run: Run; current: RunTask }) {
+  const tabs = run.tasks.map((task, at) => ({ id: task.task_id, name: `${at + 1}. ${firstWords(questionOf(task), 28)}`, state: toneOfRun(task.state), count: runStateName(task.state, task.question !== null) }));
+  return <Tabs label="Tasks" tabs={tabs} current={current.task_id} onPick={(task) => setQuery({ task, at: null })} wraps />;
 }
 
 /** How many steps are shown: as the address says, else all. */

@@ -1,19 +1,19 @@
 // One run of agents, live: what it cost so far, what it does, and what it asks.
 import { useEffect, useRef, useState } from "preact/hooks";
-import { replayPage } from "../addresses";
+import { replayPage, runPage } from "../addresses";
 import * as runs from "../api/runs";
 import type { Run, RunTask } from "../api/runs";
 import { Artifacts, Inputs } from "../run/artifacts";
-import { Children, questionOf } from "../run/children";
+import { Children } from "../run/children";
 import { useRunEvents, type Watched } from "../run/events";
 import { RunFacts } from "../run/facts";
 import { Meter } from "../run/meter";
 import { OutcomeCard } from "../run/outcome";
 import { QuestionCard } from "../run/question";
 import { StoryView } from "../run/timeline";
-import { navigate, place, setQuery } from "../router";
+import { navigate, place } from "../router";
 import { firstWords } from "../runs/columns";
-import { RunBadge, runStateName, toneOfRun } from "../runs/state";
+import { RunBadge } from "../runs/state";
 import { useLoad } from "../state/load";
 import { may } from "../state/session";
 import { useShortcuts } from "../state/shortcuts";
@@ -21,7 +21,6 @@ import { attempt } from "../state/toasts";
 import { Button } from "../ui/button";
 import { confirm } from "../ui/dialog";
 import { Page } from "../ui/page";
-import { Tabs } from "../ui/tabs";
 import { View } from "../ui/view";
 
 const SOON_MS = 150;
@@ -46,7 +45,7 @@ export function RunPage({ id }: { id: string }) {
       trail={
         <>
           <a href="/runs">Runs</a>
-          <code>{id}</code>
+          {run && taskHere(run)?.parent ? <a href={runPage(id)}><code>{id}</code></a> : <code>{id}</code>}
         </>
       }
       badge={run && <RunBadge state={run.state} isAsking={run.tasks.some(({ question }) => question !== null)} />}
@@ -95,17 +94,16 @@ function Body({ run, watched, made, reload }: BodyProps) {
   // Each turn of the run brings a new one: then the journal has more as well.
   useEffect(reloadSteps, [run, reloadSteps]);
   if (task === undefined) return null;
-  const isLost = watched.state === "reconnecting";
+  const isReading = runs.isOver(run.state) && !watched.isWhole;
   return (
     <>
-      <Meter run={run} stories={watched.stories} />
-      {run.tasks.length > 1 && <TaskTabs run={run} current={task} />}
+      <Meter run={run} stories={watched.stories} isReading={isReading} />
       <div class="job">
         <div class="job-main">
           <QuestionCard task={task} onAnswered={reload} />
           <OutcomeCard task={task} />
           <Children run={run} task={task} />
-          <StoryView task={task} story={watched.stories.get(task.task_id)} steps={steps.data ?? []} aside={isLost ? <span class="is-bad" role="status">Reconnecting; nothing is missed</span> : runs.isOver(run.state) ? "the whole log" : "live"} />
+          <StoryView task={task} story={watched.stories.get(task.task_id)} steps={steps.data ?? []} isReading={isReading} aside={<HowFar run={run} watched={watched} />} />
         </div>
         <div class="job-side">
           <Inputs runId={run.run_id} />
@@ -117,13 +115,15 @@ function Body({ run, watched, made, reload }: BodyProps) {
   );
 }
 
+/** How much of the log is here. */
+function HowFar({ run, watched }: { run: Run; watched: Watched }) {
+  if (watched.isWhole) return <>the whole log</>;
+  if (watched.state === "reconnecting") return <span class="is-bad" role="status">Reconnecting; nothing is missed</span>;
+  return <>{runs.isOver(run.state) ? "reading" : "live"}</>;
+}
+
 /** The task that is looked at; on record in the address. */
 export function taskHere(run: Run): RunTask | undefined {
   const asked = place.value.query.get("task");
   return run.tasks.find((task) => task.task_id === asked) ?? run.tasks[0];
-}
-
-export function TaskTabs({ run, current }: { run: Run; current: RunTask }) {
-  const tabs = run.tasks.map((task, at) => ({ id: task.task_id, name: `${at + 1}. ${firstWords(questionOf(task), 28)}`, state: toneOfRun(task.state), count: runStateName(task.state, task.question !== null) }));
-  return <Tabs label="Tasks" tabs={tabs} current={current.task_id} onPick={(task) => setQuery({ task, at: null })} />;
 }

@@ -1,4 +1,4 @@
-// The agents that a task of wide research has working for it, and how each stands.
+// The agents that a task of wide research has working for it, and how each stands; each of them shows the others too.
 import { taskPage } from "../addresses";
 import { isOver, type Run, type RunTask } from "../api/runs";
 import { credits } from "../format";
@@ -7,7 +7,8 @@ import { RunBadge } from "../runs/state";
 import { Card } from "../ui/page";
 
 export function Children({ run, task }: { run: Run; task: RunTask }) {
-  const children = run.tasks.filter(({ parent }) => parent === task.task_id);
+  const whole = task.parent ?? task.task_id;
+  const children = run.tasks.filter(({ parent }) => parent === whole);
   if (children.length === 0) return null;
   const over = children.filter(({ state }) => isOver(state)).length;
   return (
@@ -16,7 +17,7 @@ export function Children({ run, task }: { run: Run; task: RunTask }) {
         {children.map((child) => (
           <li key={child.task_id}>
             <RunBadge state={child.state} isAsking={child.question !== null} />
-            <a href={taskPage(run.run_id, child.task_id)}>{questionOf(child)}</a>
+            <a href={taskPage(run.run_id, child.task_id)} aria-current={child === task ? "true" : undefined}>{questionOf(child)}</a>
             <span class="muted">{credits(child.budget.spent)} credits</span>
           </li>
         ))}

@@ -36,11 +36,13 @@ export interface Watched {
   /** By task. */
   stories: ReadonlyMap<string, Story>;
   state: StreamState;
+  /** The run is over, and its last line was told. */
+  isWhole: boolean;
 }
 
 /** From when the run is known to be there until its last line was told. */
 export function useRunEvents(id: string, isThere: boolean, onTurn: (kind: string) => void): Watched {
-  const [watched, setWatched] = useState<Watched>({ stories: new Map(), state: "opening" });
+  const [watched, setWatched] = useState<Watched>({ stories: new Map(), state: "opening", isWhole: false });
   const stories = useRef(new Map<string, Story>());
   const last = useRef(0);
   const latest = useRef(onTurn);
@@ -50,11 +52,12 @@ export function useRunEvents(id: string, isThere: boolean, onTurn: (kind: string
     if (!isThere) return;
     let frame = 0;
     let state: StreamState = "opening";
+    let isWhole = false;
     // A log of thousands of lines comes at once: it is shown once.
     const show = (): void => {
       frame ||= requestAnimationFrame(() => {
         frame = 0;
-        setWatched({ stories: new Map(stories.current), state });
+        setWatched({ stories: new Map(stories.current), state, isWhole });
       });
     };
     const close = openStream(() => streamOf(id, last.current), {
@@ -64,7 +67,11 @@ export function useRunEvents(id: string, isThere: boolean, onTurn: (kind: string
         show();
       },
       onEvent: (kind, data) => {
-        if (kind === END) return close();
+        if (kind === END) {
+          isWhole = true;
+          show();
+          return close();
+        }
         const event = data as RunEvent | null;
         if (event === null || event.number <= last.current) return;
         last.current = event.number;

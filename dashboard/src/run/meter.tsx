@@ -8,9 +8,11 @@ import type { Story } from "./story";
 interface MeterProps {
   run: Run;
   stories: ReadonlyMap<string, Story>;
+  /** Not all of the log is here: it does not yet say how many calls there were. */
+  isReading: boolean;
 }
 
-export function Meter({ run, stories }: MeterProps) {
+export function Meter({ run, stories, isReading }: MeterProps) {
   const spent = sum(run.tasks.map((task) => spentOn(task, stories.get(task.task_id))));
   const most = sum(run.tasks.map((task) => task.budget.most));
   const tokens = sum(run.tasks.map((task) => task.result?.tokens_used.total_tokens ?? stories.get(task.task_id)?.tokens ?? 0));
@@ -26,7 +28,7 @@ export function Meter({ run, stories }: MeterProps) {
         {most > 0 && <meter class={isNear(spent, most) ? "is-near" : ""} max={most} value={Math.min(spent, most)} aria-label="Credits spent of the most it may cost" />}
       </div>
       <Figure label="Tokens" value={count(tokens)} />
-      <Figure label="Tool calls" value={count(tools)} />
+      <Figure label="Tool calls" value={isReading ? NONE : count(tools)} />
       <Figure label={isOver(run.state) ? "Took" : "Since it began"} value={tookOf(run)} />
     </div>
   );

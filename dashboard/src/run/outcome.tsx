@@ -4,12 +4,13 @@ import { Copy } from "../ui/copy";
 import { Card } from "../ui/page";
 import { Words } from "./words";
 
+/** A fork keeps the limits of its run, and what was done before it counts; but it pays only for its own steps. */
 const STOPS: Record<string, string> = {
-  max_steps: "It made all the steps that it may. Fork it from its last step to go on.",
-  max_tool_calls: "It made all the tool calls that it may. Fork it from its last step to go on.",
-  max_tokens: "Its answer was cut off, or it used all the tokens that it may. Fork it from its last step to go on.",
-  credits: "The next call could have cost more than is left. Deposit credits, and fork it from its last step with more.",
-  timeout: "It worked for as long as it may. Fork it from its last step to go on.",
+  max_steps: "It made all the steps that it may, and so would a fork. Submit it again with a higher max_steps.",
+  max_tool_calls: "It made all the tool calls that it may, and so would a fork. Submit it again with a higher max_tool_calls.",
+  max_tokens: "Its answer was cut off, or it used all the tokens that it may, and so would a fork. Submit it again with a higher max_tokens or max_total_tokens.",
+  credits: "The next call could have cost more than was left of what it may cost, or of the account. Deposit credits if the account has too few; a fork from its last step may cost as much anew.",
+  timeout: "It worked for as long as it may, and so would a fork. Submit it again with a longer timeout.",
 };
 
 export function OutcomeCard({ task }: { task: RunTask }) {

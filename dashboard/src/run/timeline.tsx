@@ -1,6 +1,6 @@
 // What a task did, step after step, as it does it.
 import type { ComponentChildren } from "preact";
-import type { RunState, RunTask, TaskStep } from "../api/runs";
+import { isOver, type RunState, type RunTask, type TaskStep } from "../api/runs";
 import { replayPage } from "../addresses";
 import { count, duration, plural } from "../format";
 import { Card } from "../ui/page";
@@ -15,20 +15,22 @@ interface StoryViewProps {
   task: RunTask;
   story: Story | undefined;
   steps: TaskStep[];
+  /** The run is over, and not all of its log is here. */
+  isReading: boolean;
   aside: ComponentChildren;
 }
 
-export function StoryView({ task, story, steps, aside }: StoryViewProps) {
+export function StoryView({ task, story, steps, isReading, aside }: StoryViewProps) {
   const calls = callsOf(steps);
   return (
     <Card title="Steps" aside={aside}>
-      <ol class="story" aria-live="off">
+      <ol class="story" aria-live="off" aria-busy={isReading}>
         <Entry tone="waiting" title="Asked" atMs={task.created_ms}>
           <Words text={task.prompt} />
         </Entry>
         {task.forked_from !== null && <TakenOver task={task} steps={steps} />}
         {story?.chapters.map((chapter, at) => <ChapterView key={at} chapter={chapter} calls={calls} isFirst={isFirstStart(story, at)} />)}
-        {(story === undefined || story.chapters.length === 0) && <li class="tone-waiting story-waits"><i class="dot" /><div class="muted">{waitingFor(task.state)}</div></li>}
+        {(story === undefined || story.chapters.length === 0) && <li class="tone-waiting story-waits"><i class="dot" /><div class="muted">{isReading ? "Its log is being read." : waitingFor(task.state)}</div></li>}
       </ol>
     </Card>
   );
@@ -48,7 +50,8 @@ function TakenOver({ task, steps }: { task: RunTask; steps: TaskStep[] }) {
 }
 
 function waitingFor(state: RunState): string {
-  return state === "queued" || state === "pending" ? "It waits for a worker. If none comes, look whether one runs that serves its queue." : "Nothing is told of it yet.";
+  if (state === "queued" || state === "pending") return "It waits for a worker. If none comes, look whether one runs that serves its queue.";
+  return isOver(state) ? "Its log tells nothing of it." : "Nothing is told of it yet.";
 }
 
 function isFirstStart(story: Story, at: number): boolean {

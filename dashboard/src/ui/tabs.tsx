@@ -13,15 +13,17 @@ interface TabsProps {
   tabs: Tab[];
   current: string;
   onPick: (id: string) => void;
+  /** In rows, where their names are long and any number of them may be there. */
+  wraps?: boolean;
 }
 
 /** Ways to look at one thing; each has an address, so they are links in all but form. */
-export function Tabs({ label, tabs, current, onPick }: TabsProps) {
+export function Tabs({ label, tabs, current, onPick, wraps = false }: TabsProps) {
   const chosen = useRef<HTMLButtonElement>(null);
   // On a phone the row is wider than the page: what is looked at must be in sight.
   useEffect(() => chosen.current?.scrollIntoView({ block: "nearest", inline: "nearest" }), [current]);
   return (
-    <div class="tabs" role="group" aria-label={label}>
+    <div class={wraps ? "tabs tabs-wrapped" : "tabs"} role="group" aria-label={label}>
       {tabs.map((tab) => (
         <button
           key={tab.id}
