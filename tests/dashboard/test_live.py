@@ -83,8 +83,11 @@ async def test_a_lost_server_is_told_and_found_again(open_page: Opener, stage: S
     page = await open_page("/", may_fail=True)
     sign = page.locator(".side .live")
     await expect(sign).to_have_text("Live")
+    navigation = page.get_by_role("navigation", name="Pages")
+    before = await navigation.bounding_box()
     port = await stage.stop_server()
     await expect(sign).to_have_text("Reconnecting…")
+    assert await navigation.bounding_box() == before, "the sign moves nothing"
     await stage.start_server(port)
     await expect(sign).to_have_text("Live")
     await stage.shop.quick.add(n=2)

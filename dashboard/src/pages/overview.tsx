@@ -10,10 +10,12 @@ import { useLiveReload } from "../live/live";
 import { overview, overviewProblem, reloadOverview } from "../live/overview";
 import { setPaused } from "../queueactions";
 import { navigate } from "../router";
+import { isIdleShown, sorted } from "../state/idle";
 import { useLoad } from "../state/load";
 import { may } from "../state/session";
 import { useRowFocus } from "../state/rowfocus";
 import { Button } from "../ui/button";
+import { IdleButton } from "../ui/idle";
 import { Empty, ProblemNote, Skeleton, StaleLine } from "../ui/notes";
 import { Card, Figure, Page } from "../ui/page";
 import { countOf, ready, StateBar } from "../ui/state";
@@ -54,12 +56,15 @@ function NoQueues() {
 }
 
 function Queues({ data }: { data: Overview }) {
-  const focused = useRowFocus(data.queues.map((queue) => queue.name), { Enter: (name) => name !== null && navigate(queuePage(name)) });
+  const { busy, idle } = sorted(data.queues);
+  const rows = isIdleShown.value ? [...busy, ...idle] : busy;
+  const focused = useRowFocus(rows.map((queue) => queue.name), { Enter: (name) => name !== null && navigate(queuePage(name)) });
   return (
     <>
       <Totals data={data} />
       <Card isFlush>
-        <Table label="Queues" columns={COLUMNS} rows={data.queues} keyOf={(queue) => queue.name} focused={focused} />
+        <Table label="Queues" columns={COLUMNS} rows={rows} keyOf={(queue) => queue.name} focused={focused} />
+        {idle.length > 0 && <IdleButton number={idle.length} />}
       </Card>
       <div class="grid-2">
         <Card title="All queues, jobs a minute">

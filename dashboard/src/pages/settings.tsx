@@ -10,6 +10,7 @@ import { navigate } from "../router";
 import { may, me } from "../state/session";
 import { Page } from "../ui/page";
 import { Tabs } from "../ui/tabs";
+import { Where } from "../ui/where";
 import { MissingPage } from "./missing";
 
 interface Part {
@@ -34,7 +35,7 @@ export function SettingsPage({ tab }: { tab: string }) {
   if (!part) return <MissingPage path={`/settings/${tab}`} />;
   const who = me.value;
   return (
-    <Page title="Settings" lead={who && `Bullpen ${who.version} · jobs in ${who.store || "its store"} · records in ${who.records}`}>
+    <Page title="Settings" lead={who && <>Bullpen {who.version} · jobs in {who.store ? <Where address={who.store} /> : "its store"} · records in <Where address={who.records} /></>}>
       <Tabs label="Settings" tabs={parts.map(({ id, name }) => ({ id, name }))} current={tab} onPick={(id) => navigate(`/settings/${id}`)} />
       {part.show()}
     </Page>

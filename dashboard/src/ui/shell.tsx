@@ -2,15 +2,18 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { queuePage } from "../addresses";
+import type { Queue } from "../api/wire";
 import { count } from "../format";
 import { liveSign } from "../live/live";
 import { overview } from "../live/overview";
 import { currentPath } from "../router";
+import { isIdleShown, sorted } from "../state/idle";
 import { logOut, may, me } from "../state/session";
 import { isHelpOpen } from "../state/shortcuts";
 import { attempt } from "../state/toasts";
 import { isDark, toggleTheme } from "../state/theme";
 import { Button } from "./button";
+import { IdleButton } from "./idle";
 import { Icon, Mark, type IconName } from "./icon";
 import { countOf, ready } from "./state";
 
@@ -111,26 +114,34 @@ function failedInAll(): number {
 function QueueLinks() {
   const queues = overview.value?.queues ?? [];
   if (queues.length === 0) return null;
+  const { busy, idle } = sorted(queues);
+  // Where one is stays in sight.
+  const unfolded = idle.filter((queue) => isIdleShown.value || isHere(queue));
   return (
     <nav class="nav" aria-label="Queues">
       <h2>Queues</h2>
-      {queues.map((queue) => {
-        const address = queuePage(queue.name);
-        const path = currentPath.value;
-        const isHere = path === address || path.startsWith(`${address}/`);
-        const busy = ready(queue.counts) + countOf(queue.counts, "active");
-        return (
-          <a key={queue.name} href={address} aria-current={isHere ? "page" : undefined}>
-            <Icon name={queue.paused ? "pause" : "queue"} />
-            <span class="nav-name cut">{queue.name}</span>
-            <span class="nav-count" title="Waiting and active">
-              {count(busy)}
-            </span>
-          </a>
-        );
-      })}
+      {busy.map((queue) => <QueueLink key={queue.name} queue={queue} />)}
+      {idle.length > 0 && <IdleButton number={idle.length} />}
+      {unfolded.map((queue) => <QueueLink key={queue.name} queue={queue} />)}
     </nav>
   );
+}
+
+function QueueLink({ queue }: { queue: Queue }) {
+  return (
+    <a href={queuePage(queue.name)} aria-current={isHere(queue) ? "page" : undefined}>
+      <Icon name={queue.paused ? "pause" : "queue"} />
+      <span class="nav-name cut">{queue.name}</span>
+      <span class="nav-count" title="Waiting and active">
+        {count(ready(queue.counts) + countOf(queue.counts, "active"))}
+      </span>
+    </a>
+  );
+}
+
+function isHere(queue: Queue): boolean {
+  const address = queuePage(queue.name);
+  return currentPath.value === address || currentPath.value.startsWith(`${address}/`);
 }
 
 function Who() {
