@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from bullpen.agents.ending import Ending, budget_of
 from bullpen.agents.forking import read_all, recorded_tools
 from bullpen.agents.kinds import TaskKind, usual_tools
-from bullpen.agents.lacking import Lack, WaitForWorker, lack_of
+from bullpen.agents.lacking import WaitForWorker, lack_of
 from bullpen.agents.llm.pressure import Heeding, limited
 from bullpen.agents.llm.words import Message, system, user
 from bullpen.agents.loop.loop import AgentLoop
@@ -24,10 +24,12 @@ from bullpen.agents.loop.recorder import Recorder
 from bullpen.agents.loop.streaming import Streaming
 from bullpen.agents.loop.tally import tally
 from bullpen.agents.loop.words import LoopLimits, NeedsAnswer, Stop
+from bullpen.agents.outage import WaitForProvider
 from bullpen.agents.research import Research
 from bullpen.agents.sandbox.base import Level
 from bullpen.agents.surroundings import Around, Keeps
 from bullpen.agents.tools.toolbox import Toolbox
+from bullpen.agents.waiting import Wait
 from bullpen.agents.words import TaskProblem, TaskResult, TaskTerms, problem_at, problem_of, to_plain
 from bullpen.agents.workshop import Workshop
 from bullpen.errors import (
@@ -37,6 +39,7 @@ from bullpen.errors import (
     LeaseLost,
     ModelLimited,
     ModelOverloaded,
+    ProvidersDown,
     Signal,
     Unrecoverable,
 )
@@ -94,8 +97,8 @@ class _Activation:
         """Makes artifacts of what the task leaves in its workspace."""
 
     async def run(self) -> dict[str, object]:
-        if lack := lack_of(self._workshop, self._terms):
-            return await self._left_to_others(lack)
+        if (wait := await self._hindered()) is not None:
+            return await self._not_begun(wait)
         await self._recorder.begin(self._mark_running)
         try:
             ending = await self._work()
@@ -108,6 +111,8 @@ class _Activation:
             raise await self._suspended(question) from None
         except (ModelLimited, ModelOverloaded) as error:
             ending = await self._limited(error)
+        except ProvidersDown as error:
+            raise await self._outlasting(self._wait_for_provider(error)) from None
         except (LeaseLost, Signal):
             raise  # another has it, or the worker knows what to do
         except Exception as error:
@@ -115,11 +120,23 @@ class _Activation:
             raise
         return await self._end(ending)
 
-    async def _left_to_others(self, lack: Lack) -> dict[str, object]:
-        """Back to its line, with no attempt used, for a worker that has what it needs; not for ever."""
+    async def _hindered(self) -> Wait | None:
+        """What it has to wait for before this worker can do anything for it."""
+        if lack := lack_of(self._workshop, self._terms):
+            return WaitForWorker(self._database, self._task, self._terms, lack)
+        try:
+            await self._workshop.provider.check(self._terms.model)
+        except ProvidersDown as error:
+            return self._wait_for_provider(error)
+        return None
+
+    def _wait_for_provider(self, error: ProvidersDown) -> Wait:
+        return WaitForProvider(self._database, self._task, self._terms, error, redactor=self._workshop.redactor)
+
+    async def _not_begun(self, wait: Wait) -> dict[str, object]:
+        """Back to its line, with no attempt used, until it can be done; not for ever."""
         if (question := self._task.question) is not None and not await self._is_answered(question):
             raise self._parked_for(str(question["signal"]), str(question["tool"]))  # a person may take their time
-        wait = WaitForWorker(self._database, self._task, self._terms, lack)
         await self._recorder.begin(wait.note)
         if not wait.is_over:
             raise Suspension(wait.parked())
@@ -245,6 +262,12 @@ class _Activation:
     def _parked_for(self, signal: str, tool: str) -> Suspension:
         look_ms = self._database.clock.now_ms() + _LOOK_AGAIN_MS
         return Suspension(Parked(look_ms, (signal,), f"waits for an answer about {tool}"))
+
+    async def _outlasting(self, wait: Wait) -> Suspension:
+        """Back to its line in the midst of it; the next look finds how long it has waited."""
+        async with self._database.writing(brief=True) as connection:
+            await wait.note(connection)
+        return Suspension(wait.parked())
 
     async def _limited(self, error: ModelLimited | ModelOverloaded) -> Ending:
         """Back to its line, with no attempt used: but not for longer than the task may take in all."""

@@ -7,18 +7,14 @@ missing, and looks in between come ever more seldom. If nobody came within the t
 from typing import Any, Self
 
 import msgspec
-from sqlalchemy.ext.asyncio import AsyncConnection
 
-from bullpen.agents.ending import Ending
-from bullpen.agents.loop.words import Stop
 from bullpen.agents.surroundings import Sandboxed
-from bullpen.agents.words import TaskTerms, problem_of
+from bullpen.agents.waiting import Wait
+from bullpen.agents.words import TaskTerms
 from bullpen.agents.workshop import Workshop
 from bullpen.errors import BadOption, BullpenError, ModelAccess
-from bullpen.job.verdicts import Parked
 from bullpen.records.database import Database
-from bullpen.records.runs.moving import RunsOn
-from bullpen.records.runs.words import ProgressEvent, ProgressKind, Task, TaskState, Told
+from bullpen.records.runs.words import Task
 
 _SOONEST_MS, _LATEST_MS = 1_000, 60_000
 
@@ -66,48 +62,32 @@ def _sandbox_lacked(workshop: Workshop, terms: TaskTerms) -> str | None:
     return wanted if wanted is not None and isinstance(there, Sandboxed) and there.type != wanted else None
 
 
-class WaitForWorker:
-    """One look at such a task: what the run is told, when to look again, and whether it waited long enough."""
+class WaitForWorker(Wait):
+    """For one that has what the task needs."""
+
+    told_as = "lack"
 
     def __init__(self, database: Database, task: Task, terms: TaskTerms, lack: Lack) -> None:
-        self._database = database
-        self._task = task
-        self._most_ms = round(terms.timeout_s * 1000)
+        super().__init__(database, task, terms)
         self._lack = lack
-        self._now_ms = database.clock.now_ms()
-        self._since_ms = self._now_ms
-
-    async def note(self, connection: AsyncConnection) -> None:
-        """Tell of it in this transaction, unless the last look did."""
-        runs = RunsOn(connection, self._database)
-        known = Lack()
-        if (last := await runs.last_told(self._task)) is not None and _is_wait(last):
-            known = msgspec.convert(last.data["lack"], Lack)
-            self._since_ms = last.data["since_ms"]
-        # Of two workers each may lack something else: both are told, once.
-        self._lack = known | self._lack
-        if self._lack == known:
-            return
-        data: dict[str, Any] = {
-            "message": f"waits for a worker that has {self._lack}",
-            "lack": msgspec.to_builtins(self._lack),
-            "since_ms": self._since_ms,
-        }
-        await runs.move(self._task.id, TaskState.QUEUED, Told(ProgressKind.JOB_SUSPENDED, data))
 
     @property
-    def is_over(self) -> bool:
-        return self._now_ms >= self._since_ms + self._most_ms
+    def message(self) -> str:
+        return f"waits for a worker that has {self._lack}"
 
-    def parked(self) -> Parked:
-        """Until the next look: after as long again as it has waited, so that nobody is kept busy by it."""
-        pause_ms = min(max(self._now_ms - self._since_ms, _SOONEST_MS), _LATEST_MS)
-        until_ms = min(self._now_ms + pause_ms, self._since_ms + self._most_ms)
-        return Parked(until_ms, note=f"waits for a worker that has {self._lack}")
+    def adds_to(self, known: Any) -> bool:
+        # Of two workers each may lack something else: both are told, once.
+        before = Lack() if known is None else msgspec.convert(known, Lack)
+        self._lack = before | self._lack
+        return self._lack != before
 
-    def ending(self) -> Ending:
-        return Ending(Stop.ERROR, problem_of(self._lack.error(self._most_ms / 1000)))
+    def told(self) -> Any:
+        return msgspec.to_builtins(self._lack)
 
+    @property
+    def pause_ms(self) -> int:
+        """As long again as it has waited, so that nobody is kept busy by it."""
+        return min(max(self.now_ms - self.since_ms, _SOONEST_MS), _LATEST_MS)
 
-def _is_wait(event: ProgressEvent) -> bool:
-    return event.kind is ProgressKind.JOB_SUSPENDED and "lack" in event.data
+    def error(self) -> BullpenError:
+        return self._lack.error(self.most_ms / 1000)

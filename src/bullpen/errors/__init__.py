@@ -34,6 +34,7 @@
     │   │   └── SandboxRefused
     │   └── ModelError      a model's provider did not do what it was asked
     │       ├── ModelTimeout    ├── ModelLimited    ├── ModelOverloaded  (try again)
+    │       ├── ProvidersDown   (try again)
     │       ├── BadAnswer       ├── AnswerBroken    (try again; it may cost)
     │       ├── ModelAccess     ├── ModelUnknown    ├── CallRefused
     │       └── ContextTooLong  ── ContentRefused
@@ -88,6 +89,7 @@ from bullpen.errors.models import (
     ModelOverloaded,
     ModelTimeout,
     ModelUnknown,
+    ProvidersDown,
 )
 from bullpen.errors.records import (
     BlobDamaged,
@@ -190,6 +192,7 @@ __all__ = [
     "MoveRefused",
     "PayloadTooLarge",
     "Postpone",
+    "ProvidersDown",
     "QueueMissing",
     "RateLimited",
     "RecordMissing",

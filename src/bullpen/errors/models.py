@@ -62,6 +62,12 @@ class ModelOverloaded(ModelError):
     code = "model-overloaded"
 
 
+class ProvidersDown(ModelError):
+    """Nobody who could answer for the model is in health; ``retry_after`` says when the next of them is probed."""
+
+    code = "providers-down"
+
+
 class BadAnswer(ModelError):
     """What came is not an answer: no JSON, no words, or not in the provider's own form."""
 

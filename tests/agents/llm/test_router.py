@@ -19,6 +19,7 @@ from bullpen import (
     ModelOverloaded,
     ModelTimeout,
     ModelUnknown,
+    ProvidersDown,
 )
 from bullpen.agents.llm.deltas import Delta, End, Started, TextDelta
 from bullpen.agents.llm.health import HEALTHY, Health, HealthInMemory, HealthRules, Standing
@@ -205,7 +206,7 @@ async def test_what_is_down_is_not_asked_until_its_probe_is_due() -> None:
     scene = Scene()
     await _bring_down(scene)
     asked = len(scene.a.asked)
-    with pytest.raises(ModelError, match="no provider of it is in health: 500; 500; 500") as caught:
+    with pytest.raises(ProvidersDown, match="no provider of it is in health: 500; 500; 500") as caught:
         await scene.ask()
     assert len(scene.a.asked) == asked
     assert caught.value.retry_after == 60

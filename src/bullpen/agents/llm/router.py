@@ -16,7 +16,15 @@ from bullpen.agents.llm.provider import Provider
 from bullpen.agents.llm.retrying import Came, Retrying, RetryRules, Sleep
 from bullpen.agents.llm.words import Request, check_request
 from bullpen.clock import SYSTEM_CLOCK, Clock
-from bullpen.errors import CallRefused, ContentRefused, ContextTooLong, ModelAccess, ModelError, ModelUnknown
+from bullpen.errors import (
+    CallRefused,
+    ContentRefused,
+    ContextTooLong,
+    ModelAccess,
+    ModelError,
+    ModelUnknown,
+    ProvidersDown,
+)
 from bullpen.observing import Observers
 
 logger = logging.getLogger("bullpen.agents")
@@ -51,7 +59,9 @@ class Router:
         self._vary = vary
 
     async def stream(self, request: Request) -> AsyncGenerator[Delta, None]:
-        """The answer of the first that gives one; Started says which. ModelUnknown, ModelAccess or its own error."""
+        """The answer of the first that gives one; Started says which. ModelUnknown, ModelAccess,
+        ProvidersDown or its own error.
+        """
         check_request(request)
         waiting = await self._candidates(request.model)
         while waiting:
@@ -85,6 +95,20 @@ class Router:
         others = {other.provider for other in self.models.order(model)} - {provider}
         return not others.isdisjoint(self._providers)
 
+    async def check(self, model: str) -> None:
+        """ProvidersDown if nobody who could answer for a model is in health; whose probe is due is probed first.
+
+        ModelUnknown, ModelAccess.
+        """
+        there = dict.fromkeys(one.provider for one in self._order(model))
+        for name in there:
+            if (await self._health.read(name)).standing != Standing.DOWN:
+                return
+        for name in there:
+            if await self._takes_probe(name):
+                await self._probe(name, self._providers[name])
+        await self._candidates(model)
+
     async def probe(self) -> None:
         """Find out about each provider that was not well and whose time has come; call it every minute."""
         for name, provider in self._providers.items():
@@ -115,20 +139,25 @@ class Router:
 
     async def _candidates(self, name: str) -> Sequence[Model]:
         """Who may be asked, those in health first, else in the table's order."""
-        order = [model for model in self.models.order(name) if model.provider in self._providers]
-        if not order:
-            provider = self.models.model(name).provider
-            raise ModelAccess(f"model: {name!r} needs the provider {provider!r}, which is not set up here", model=name)
+        order = self._order(name)
         now_ms = self._clock.now_ms()
         standing = {model.provider: await self._health.read(model.provider) for model in order}
         able = [model for model in order if _may_be_asked(standing[model.provider], now_ms)]
         if not able:
             back_ms = min(health.probe_at_ms for health in standing.values()) - now_ms
             reasons = "; ".join(health.reason for health in standing.values())
-            raise ModelError(
+            raise ProvidersDown(
                 f"{name}: no provider of it is in health: {reasons}", model=name, retry_after=back_ms / 1000
             )
         return sorted(able, key=lambda model: _reluctance(standing[model.provider], now_ms))
+
+    def _order(self, name: str) -> Sequence[Model]:
+        """The models to ask for this one whose providers are here."""
+        order = [model for model in self.models.order(name) if model.provider in self._providers]
+        if not order:
+            provider = self.models.model(name).provider
+            raise ModelAccess(f"model: {name!r} needs the provider {provider!r}, which is not set up here", model=name)
+        return order
 
     def _asked(self, model: Model) -> Provider:
         watched: Provider = _Watched(self._providers[model.provider], self._health, self._rules, self._clock)

@@ -12,7 +12,7 @@ class TaskState(StrEnum):
     PENDING = "pending"
     """On record, and not for any worker yet."""
     QUEUED = "queued"
-    """In its line; also there again, while the workers that looked at it lack what it needs."""
+    """In its line; also there again, while workers lack what it needs or no provider is in health."""
     RUNNING = "running"
     RETRYING = "retrying"
     """An activation failed; the next one is due."""
