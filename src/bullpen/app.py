@@ -196,7 +196,9 @@ class Bullpen(JobTypes):
     def worker(self, queues: Sequence[str] = (), options: WorkerOptions | None = None) -> Worker:
         """A worker for the job types of these queues, or of all."""
         handlers = self.handlers(queues)
-        return Worker(self.store, handlers, self.worker_options(options), on_failed_unrun=self.alert_of)
+        return Worker(
+            self.store, handlers, self.worker_options(options), on_failed_unrun=self.alert_of, on_leave=self.close
+        )
 
     def worker_options(self, options: WorkerOptions | None = None) -> WorkerOptions:
         """These options, with what the application says where they are silent."""

@@ -92,6 +92,57 @@ def test_several_processes(app: Folder) -> None:
         assert worker.wait(30) == 0
 
 
+_TEAM = """
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from bullpen import Bullpen, Context
+from bullpen.agents.agents import Agents
+
+pen = Bullpen()
+
+
+@asynccontextmanager
+async def equipment(agents: Agents) -> AsyncIterator[None]:
+    yield
+    Path(f"closed-{os.getpid()}").touch()
+
+
+agents = Agents(pen, "sqlite:records.db", providers=[], equipment=equipment)
+
+
+@pen.job(queue="mail")
+async def equip(ctx: Context) -> dict[str, int]:
+    await agents.workshop()
+    return {"pid": os.getpid()}
+"""
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_the_application_is_closed_before_a_process_ends(folder: Folder, processes: int) -> None:
+    (folder.path / "team.py").write_text(_TEAM)
+    with folder.started("worker", "team:pen", "--queue", "mail", "--processes", processes) as worker:
+        _heard(worker, "serves")
+        answer = folder.bullpen("enqueue", "mail", "equip", "--wait", "--within", 60, "--json")
+        worker.terminate()
+        assert worker.wait(60) == 0
+    assert (folder.path / f"closed-{answer.json['result']['pid']}").exists()
+
+
+@only_on_sqlite  # nothing of it is kept in a store
+def test_an_application_that_does_not_close_is_told_of_and_keeps_no_process(folder: Folder) -> None:
+    broken = _TEAM.replace("Path(", "raise OSError('it is stuck')\n    Path(")
+    (folder.path / "team.py").write_text(broken)
+    with folder.started("worker", "team:pen", "--queue", "mail") as worker:
+        _heard(worker, "serves")
+        folder.bullpen("enqueue", "mail", "equip", "--wait", "--within", 60)
+        worker.terminate()
+        assert "it is stuck" in _heard(worker, "OSError")
+        assert worker.wait(60) == 0
+
+
 @only_on_sqlite  # refused before a store is asked
 @pytest.mark.parametrize(
     "words, reason",

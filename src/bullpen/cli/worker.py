@@ -2,7 +2,6 @@
 
 import argparse
 import importlib
-import logging
 import os
 import sys
 import traceback
@@ -17,6 +16,7 @@ from bullpen.cli.verb import OK, Verb, whole
 from bullpen.errors import BadHandler
 from bullpen.settings import STORE
 from bullpen.telemetry import setup
+from bullpen.worker.leaving import leave, run_alone
 from bullpen.worker.options import WorkerOptions
 from bullpen.worker.supervisor import Supervisor
 from bullpen.worker.worker import Worker
@@ -82,8 +82,8 @@ async def run(args: argparse.Namespace, show: Show) -> NoReturn:  # noqa: ARG001
     if args.processes > 1:
         await _supervise(args.app, args.processes)
     else:
-        await make_worker().run(signals=True)
-    _leave(OK)
+        await run_alone(make_worker())
+    leave(OK)
 
 
 async def _supervise(app: str, processes: int) -> None:
@@ -126,14 +126,6 @@ def find_pen(path: str) -> Bullpen:
     if not isinstance(found, Bullpen):
         raise BadHandler(f"{path} is a {type(found).__name__}, not a Bullpen")
     return found
-
-
-def _leave(code: int) -> NoReturn:
-    """Handlers that were handed back may still run in threads: they must not keep the process."""
-    logging.shutdown()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code)
 
 
 VERB = Verb("worker", "run the jobs of your application", _EXAMPLES, arguments, run, reads=False)

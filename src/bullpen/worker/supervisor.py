@@ -29,8 +29,8 @@ logger = logging.getLogger("bullpen.supervisor")
 _FIRST_PAUSE_S = 0.1
 _LONGEST_PAUSE_S = 30.0
 _HEALTHY_AFTER_S = 10.0
-_KILL_AFTER_S = 5.0
-"""How long past a worker's own grace period its process may take to end."""
+_KILL_AFTER_S = 10.0
+"""How long past a worker's own grace period its process may take to close its application and end."""
 
 
 def make_worker_from(path: str) -> Worker:

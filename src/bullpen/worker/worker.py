@@ -9,7 +9,7 @@ import asyncio
 import logging
 import os
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
 
@@ -54,12 +54,15 @@ class Worker:
         *,
         clock: Clock = SYSTEM_CLOCK,
         on_failed_unrun: Callable[[JobRecord], None] | None = None,
+        on_leave: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self.options = options or WorkerOptions()
         self.store = store
         self.name = self.options.name or own_name()
         self._clock = clock
         self.on_failed_unrun = on_failed_unrun or (lambda _: None)
+        self.on_leave = on_leave or _nothing
+        """Called by whoever ran it in a process of its own, which ends: closes what its jobs were done with."""
         self._registry = Registry(handlers)
         self._slots = {queue: self.options.slots(queue) for queue in self._registry.queues}
         self._book = LeaseBook()
@@ -283,3 +286,7 @@ def _first_of(group: BaseExceptionGroup[Exception]) -> Exception:
     """What went wrong, out of the task groups that it passed through."""
     first = group.exceptions[0]
     return _first_of(first) if isinstance(first, BaseExceptionGroup) else first
+
+
+async def _nothing() -> None:
+    """For a worker that belongs to no application."""

@@ -11,6 +11,7 @@ import pytest
 from bullpen import Bullpen
 from bullpen.agents.agents import Agents
 from bullpen.agents.equipping import equipped
+from bullpen.agents.sandbox.registry import Registry
 from bullpen.records.files.words import FileKind
 
 _TEAM = """
@@ -62,4 +63,5 @@ async def test_a_worker_of_the_command_line_has_tools_and_a_sandbox(
             assert await files.read(made.id) == b"42\n"
         finally:
             worker.terminate()
-            worker.wait(60)
+            ended = worker.wait(60)
+    assert (ended, Registry(tmp_path / "sandboxes").entries()) == (0, [])
