@@ -3,16 +3,16 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
-from functools import partial
 from typing import Any, Self, TypeAlias, Unpack, overload
 
 import msgspec
 
 from bullpen.agents.activation import activate
+from bullpen.agents.asking import Asking, usual_model
 from bullpen.agents.comparing import Comparison, compare
 from bullpen.agents.conversing import conversation
 from bullpen.agents.family import Ender
-from bullpen.agents.forking import Edit, plant, prepare_fork
+from bullpen.agents.forking import Edit
 from bullpen.agents.jobs import TaskJobs
 from bullpen.agents.llm.environment import providers_from
 from bullpen.agents.llm.models import ModelTable, models_from
@@ -22,26 +22,19 @@ from bullpen.agents.llm.words import Message
 from bullpen.agents.loop.words import Answer
 from bullpen.agents.redacting import Redactor
 from bullpen.agents.steering import Steering
-from bullpen.agents.submitting import key_of, new_task_id, once, prepare, write
+from bullpen.agents.submitting import new_task_id
 from bullpen.agents.surroundings import Sandboxed, Surroundings
 from bullpen.agents.tools.tool import Tool, ToolOptions, tool
 from bullpen.agents.tools.toolbox import Toolbox
-from bullpen.agents.watching import expected_wait_s, follow, result
+from bullpen.agents.watching import follow, result
 from bullpen.agents.words import Submitted, TaskRequest, TaskResult
 from bullpen.agents.workshop import Workshop, chores_of, router_for
 from bullpen.app import Bullpen
-from bullpen.errors import BadOption
 from bullpen.records.chores import Chores
 from bullpen.records.records import Records
 from bullpen.records.relay import OutboxRelay
-from bullpen.records.runs.keys import RunKey
 from bullpen.records.runs.words import ProgressEvent, Run, Task
-from bullpen.settings import told
 from bullpen.worker.context import Context
-
-MODEL = "BULLPEN_MODEL"
-"""The model that is asked where a request names none."""
-
 
 Equipment: TypeAlias = Callable[["Agents"], AbstractAsyncContextManager[object]]
 """Gives agents tools for the length of a block."""
@@ -213,41 +206,15 @@ class Agents:
         """
         if isinstance(request, str):
             request = msgspec.convert({"prompt": request, **more}, TaskRequest)
-        records = await self.records()
-        if idempotency_key is None:
-            return await self._submitted(records, request, tenant, created_by)
-        key = key_of(request, idempotency_key, tenant=tenant, created_by=created_by)
-        return await once(records, key, partial(self._submitted, records, request, tenant, created_by, key))
+        asking = await self._asking()
+        return await asking.submit(request, tenant=tenant, created_by=created_by, idempotency_key=idempotency_key)
 
-    async def _submitted(
-        self, records: Records, request: TaskRequest, tenant: str, created_by: str, key: RunKey | None = None
-    ) -> Submitted:
-        prepared = prepare(
-            request,
-            tenant,
-            models=self.models,
-            tools=self.tools if self._knows_tools else None,
-            # Whoever names one need not have its provider: the workers have it.
-            usual_model=request.model or self._usual_model(),
-            sandbox=self._surroundings.spec if isinstance(self._surroundings, Sandboxed) else None,
-        )
-        job = self._jobs.job_of(prepared, tenant)
-        wait_s = await self._expected_wait_s(records, prepared.route.queue)
-        async with records.database.writing(brief=True) as connection:
-            run_id, task_id = await write(
-                connection, records, prepared, tenant=tenant, created_by=created_by, job=job, key=key
-            )
-        self._sent_some()
-        return Submitted(run_id=run_id, task_id=task_id, state="queued", estimated_wait_s=wait_s)
+    async def _asking(self) -> Asking:
+        def model() -> str:
+            return usual_model(self._model, self._providers, self.models)
 
-    def _usual_model(self) -> str:
-        if named := self._model or told(MODEL):
-            return named
-        there = {provider.name for provider in self._providers}
-        for name, model in self.models.models.items():
-            if model.provider in there:
-                return name
-        raise BadOption(f"model: there is no provider; name one, or set {MODEL}, OPENAI_API_KEY or ANTHROPIC_API_KEY")
+        workshop = await self.workshop()
+        return Asking(workshop, usual_model=model, knows_tools=self._knows_tools, sent=self._sent_some)
 
     async def fork(
         self,
@@ -265,18 +232,9 @@ class Agents:
         Another prompt begins at place 0. A dry one calls no tool: each answers what it answered the task.
         It has the files of that step, or its `note` says that they are gone.
         """
-        records = await self.records()
-        task = await records.runs.task(task_id, tenant=tenant)
-        prepared, entries = await prepare_fork(records, task, at=at, prompt=prompt, edits=edits, is_dry=dry)
-        job = self._jobs.job_of(prepared, task.tenant)
-        wait_s = await self._expected_wait_s(records, task.queue)
-        async with records.database.writing(brief=True) as connection:
-            run_id, new_id = await write(
-                connection, records, prepared, tenant=task.tenant, created_by=created_by, job=job
-            )
-            note = await plant(connection, records, task, new_id, entries, at=at)
-        self._sent_some()
-        return Submitted(run_id=run_id, task_id=new_id, state="queued", estimated_wait_s=wait_s, note=note)
+        return await (await self._asking()).fork(
+            task_id, at=at, prompt=prompt, edits=edits, dry=dry, tenant=tenant, created_by=created_by
+        )
 
     async def _done_with(self, task_id: str) -> None:
         if self.on_activation_end is not None:
@@ -285,10 +243,6 @@ class Agents:
     def _sent_some(self) -> None:
         if self._relay is not None:
             self._relay.nudge()
-
-    async def _expected_wait_s(self, records: Records, queue: str) -> float | None:
-        """Asked before a task is written: it counts those ahead of it, never the task itself."""
-        return await expected_wait_s(self.pen.queue(queue), records.runs)
 
     # ── looking ──────────────────────────────────────────────────────────────────────────
 

@@ -18,8 +18,9 @@ from typing import Any
 import msgspec
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from bullpen.agents.loop.booking import Cost, Overruns, booked, booking, settle_all
+from bullpen.agents.loop.booking import Cost, Overruns
 from bullpen.agents.loop.finishing import Also, Finished, to_its_end
+from bullpen.agents.loop.holding import Holds
 from bullpen.agents.loop.steps import END
 from bullpen.job.entries import EntryKind, EntryState, JournalEntry
 from bullpen.observing import Observers
@@ -57,16 +58,12 @@ class Recorder:
         """Whose journal it is: a task's, where runs are made of tasks."""
         self._database = database
         self._epoch = epoch
-        self._budget = budget
-        self._accounts = (*accounts, budget.account) if budget else tuple(accounts)
-        """Whose credits are spent: the organisation's or the task's own, and every other that applies."""
         self._tells = tells
         """The run whose log is told of each step; without one nobody is."""
         self._redact = redact
         self._overruns = Overruns(tells, run, Observers() if observers is None else observers)
+        self._holds = Holds(database, run, accounts, budget, self._overruns)
         self._entries: dict[int, JournalEntry] = {}
-        self._held: dict[str, Hold] = {}
-        """Holds that nobody has settled or presumed, by id."""
         self._finished: list[Finished] = []
         self._writing = asyncio.Lock()
 
@@ -83,8 +80,7 @@ class Recorder:
             await journal.begin(self.run, self._epoch)
             if also is not None:
                 await also(connection)
-            held = await Ledger(connection, self._database).holds_of(self.run, HoldState.HELD)
-            self._held = {hold.id: hold for hold in held}
+            self._holds.found(await Ledger(connection, self._database).holds_of(self.run, HoldState.HELD))
         await self._read()
         return None
 
@@ -123,19 +119,18 @@ class Recorder:
         entry = JournalEntry(
             place, name, state=EntryState.OPEN, attempts=attempts, started_ms=now_ms, epoch=self._epoch
         )  # fmt: skip
-        accounts = self._accounts if most else ()
-        held = Ledger.asked(self._hold_of(entry), accounts, most, run=self.run) if accounts else None
+        held = self._holds.asked(entry, most)
 
         async def end_before(connection: AsyncConnection) -> None:
             if used_up is not None:
                 await JournalOn(connection, self._database).take_off(self.run, used_up)
             if before is not None:
-                await self._book(connection, before, 0 if not_done else None, before.name)
+                await self._holds.book(connection, before, 0 if not_done else None, before.name)
 
         first = None if before is None else end_before
         is_cancelled = await to_its_end(self._transact([entry], told, held=held, first=first))
         if held is not None:
-            self._held[held.id] = held
+            self._holds.keep(held)
         self._entries[place] = entry
         if used_up is not None:
             self._entries.pop(used_up, None)
@@ -191,7 +186,8 @@ class Recorder:
 
     async def give_up(self, entry: JournalEntry, *, price: int | None, memo: str = "") -> None:
         """It failed, and stays open: what it cost is settled, or presumed where nobody knows."""
-        await self._write([entry], first=lambda connection: self._book(connection, entry, price, memo or entry.name))
+        memo = memo or entry.name
+        await self._write([entry], first=lambda connection: self._holds.book(connection, entry, price, memo))
 
     async def answer(self, place: int, signal: str) -> bytes | None:
         """What a person said, once they did; it is on record from then on."""
@@ -213,7 +209,7 @@ class Recorder:
         async def end(connection: AsyncConnection) -> None:
             nonlocal ended
             journal = JournalOn(connection, self._database)
-            ended = result(await settle_all(Ledger(connection, self._database), self.run, self._budget))
+            ended = result(await self._holds.settle_all(connection))
             last = JournalEntry(max(self._entries, default=-1) + 1, END, value=ended, epoch=self._epoch)
             await journal.put(self.run, [last], epoch=self._epoch)
             await journal.end(self.run, epoch=self._epoch)
@@ -258,7 +254,7 @@ class Recorder:
                 put = [*(one.entry for one in waiting), *entries]
                 chain.add(JournalOn(connection, self._database).putting(self.run, put, epoch=self._epoch))
                 for one in waiting:
-                    await self._settle(ledger, one.entry, one.price, chain, one.memo)
+                    await self._holds.settle(ledger, one.entry, one.price, chain, one.memo)
                     if one.also is not None:
                         await chain.run()
                         await one.also(connection)
@@ -266,8 +262,7 @@ class Recorder:
                     await chain.run()
                     await first(connection)
                 if held is not None:
-                    more = None if self._budget is None else self._budget.cover
-                    chain.add(booked(ledger.holding(held, memo=put[-1].name, more=more)))
+                    self._holds.hold(held, ledger, chain, memo=put[-1].name)
                 # The run's row after the accounts, as where a task ends: who has the one does not wait for the other.
                 before = [*(line for one in waiting for line in one.told), *self._overruns.lines()]
                 if lines := self._lines([*before, *told]):
@@ -283,25 +278,3 @@ class Recorder:
         if not self._tells:
             return ()
         return told if self._redact is None else [Told(one.kind, self._redact(one.data)) for one in told]
-
-    async def _settle(self, ledger: Ledger, entry: JournalEntry, price: int, chain: Chain, memo: str) -> None:
-        if (held := self._held.get(self._hold_of(entry))) is None:
-            return
-        if price <= held.amount:
-            chain.add(booked(ledger.settling(held, price, memo=memo)))
-            return
-        await chain.run()
-        await self._overruns.settle(ledger, self._budget, held, price, memo=memo)
-
-    async def _book(self, connection: AsyncConnection, entry: JournalEntry, price: int | None, memo: str) -> None:
-        """Settle what it cost, or presume that where nobody knows."""
-        ledger, chain = Ledger(connection, self._database), Chain(connection, self._database)
-        if price is not None:
-            await self._settle(ledger, entry, price, chain, memo)
-            await chain.run()
-        elif self._hold_of(entry) in self._held:
-            with booking():
-                await ledger.presume(self._hold_of(entry))
-
-    def _hold_of(self, entry: JournalEntry) -> str:
-        return f"{self.key(entry.place)}/{entry.attempts}"
