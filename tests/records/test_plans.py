@@ -161,10 +161,13 @@ async def test_the_audit_log_by_who_and_what_goes_down_an_index(
     [
         ({"state": TaskState.RUNNING}, "state_created (state=?)"),
         ({"state": TaskState.RUNNING, "tenant": "acme"}, "tenant_state_created (tenant=? AND state=?)"),
+        ({"workspace": "sales", "tenant": "acme"}, "tenant_workspace_created (tenant=? AND workspace=?)"),
     ],
     ids=str,
 )
-async def test_runs_in_a_state_go_down_an_index(file_records: Records, wanted: dict[str, Any], index: str) -> None:
+async def test_runs_in_a_state_or_a_workspace_go_down_an_index(
+    file_records: Records, wanted: dict[str, Any], index: str
+) -> None:
     asked = Asked(file_records)
     await file_records.runs.page(**wanted)
     (step,) = await asked.plan("bullpen_run")

@@ -118,6 +118,8 @@ async def test_all_that_was_said_is_told_and_can_be_said_again(site: Site, clien
         ({"prompt": 7}, "prompt"),
         ({"prompt": "go", "colour": "red"}, "colour"),
         ({"prompt": "go", "task_type": "nonsense"}, "task_type"),
+        ({"prompt": "go", "workspace": ""}, "workspace"),
+        ({"prompt": "go", "workspace": "w" * 201}, "workspace"),
         ({"prompt": "go", "priority": "soon"}, "priority"),
         ({"prompt": "go", "max_steps": 0}, "max_steps"),
         ({"prompt": "go", "temperature": 9.0}, "temperature"),
@@ -189,6 +191,30 @@ async def test_the_same_key_is_one_task(client: Client) -> None:
     again = await client.post("/v1/tasks", {"prompt": "go"}, status=202, **{"Idempotency-Key": "one"})
     assert again == first
     assert len((await client.get("/v1/runs"))["items"]) == 1
+
+
+async def test_a_run_belongs_to_a_workspace_of_its_tenant(site: Site, client: Client, place: Place) -> None:
+    """Its job does too, and so does a fork of it."""
+    for tenant in ("acme", "other"):
+        await paid(client, tenant)
+    asked = {"prompt": "What is it?", "tenant": "acme", "workspace": "sales"}
+    sent = await client.post("/v1/tasks", asked, status=202)
+    await client.post("/v1/tasks", {"prompt": "go", "tenant": "acme"}, status=202)
+    await client.post("/v1/tasks", {**asked, "tenant": "other"}, status=202)
+    async with working_on(site, place):
+        run = await over(client, sent["run_id"])
+    assert run["workspace"] == "sales"
+    forked = await client.post(f"/v1/tasks/{sent['task_id']}/fork", {"at": 0}, status=202)
+    job = await site.queue(run["tasks"][0]["queue"]).job(sent["task_id"]).record()
+    assert job.spec.workspace == "sales"
+    listed = (await client.get("/v1/runs", tenant="acme", workspace="sales"))["items"]
+    assert [(one["run_id"], one["workspace"]) for one in listed] == [
+        (forked["run_id"], "sales"),
+        (sent["run_id"], "sales"),
+    ]
+    assert (await client.get("/v1/runs", tenant="acme", workspace="else"))["items"] == []
+    everywhere = (await client.get("/v1/runs", workspace="sales"))["items"]
+    assert [one["tenant"] for one in everywhere] == ["acme", "other", "acme"]
 
 
 async def test_a_tenant_asks_for_itself_and_others_for_whom_they_name(site: Site, client: Client) -> None:

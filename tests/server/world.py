@@ -98,7 +98,9 @@ async def make_world(site: Site) -> World:
 
 async def _make_run(site: Site, world: World) -> None:
     await site.agents.deposit("beta", 100)
-    asked = TaskRequest(prompt="beta-prompt", system="beta-system", model="gpt-4o", metadata={"of": "beta"})
+    asked = TaskRequest(
+        prompt="beta-prompt", workspace="beta-team", system="beta-system", model="gpt-4o", metadata={"of": "beta"}
+    )
     sent = await site.agents.submit(asked, tenant="beta", created_by="user:beta-bob")
     made = await site.records.files.keep_artifact(
         sent.task_id, "beta-call", "beta.txt", b"beta-bytes", mime="text/plain"

@@ -31,6 +31,7 @@ class TaskJobs:
         options = self._types[way.queue].options(
             id=task_id,
             tenant=tenant,
+            workspace=prepared.terms.workspace,
             group=tenant,
             priority=way.priority,
             attempts=way.attempts,

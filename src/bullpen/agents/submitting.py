@@ -18,6 +18,7 @@ from bullpen.agents.tools.toolbox import Toolbox
 from bullpen.agents.words import MAX_PROMPT, MOST_TOKENS, Submitted, TaskRequest, TaskTerms
 from bullpen.errors import BadOption, RecordMissing
 from bullpen.job.checks import check_whole
+from bullpen.job.names import is_text
 from bullpen.job.spec import NewJob
 from bullpen.records import outbox
 from bullpen.records.credits.budget import Budget
@@ -33,6 +34,7 @@ from bullpen.records.runs.words import TaskState
 _encode = msgspec.json.Encoder().encode
 _LONGEST_S = 7 * 86_400
 _MOST_METADATA = 50
+_LONGEST_NAME = 200
 _WIDEST = 50
 """Agents of one research."""
 
@@ -63,6 +65,7 @@ def prepare(
     expected = micro(estimate(kind, request.prompt))
     terms = TaskTerms(
         model=model.name,
+        workspace=_workspace(request),
         system=request.system,
         history=request.history,
         files=request.files,
@@ -107,6 +110,13 @@ def _tools_for(kind: TaskKind, request: TaskRequest, tools: Toolbox | None) -> t
         tools.allowed(request.tools)  # BadOption names one that is not there
         return tuple(dict.fromkeys(request.tools))
     return usual_tools(kind, there)
+
+
+def _workspace(request: TaskRequest) -> str | None:
+    name = request.workspace
+    if name is not None and (not is_text(name) or len(name) > _LONGEST_NAME or "\0" in name):
+        raise BadOption(f"workspace: a text of 1 to {_LONGEST_NAME} characters, not {name!r}")
+    return name
 
 
 def _reply_tokens(request: TaskRequest, model: Model) -> int:
@@ -191,7 +201,7 @@ async def write(
     database = records.database
     run_id, task_id = f"run_{secrets.token_hex(10)}", str(job.id)
     runs = RunsOn(connection, database)
-    await runs.create(run_id, tenant, created_by=created_by)
+    await runs.create(run_id, tenant, created_by=created_by, workspace=prepared.terms.workspace)
     if key is not None:  # before the credits: the same request again finds its run, not that it cannot pay for another
         await keep(connection, key, run_id)
     if prepared.terms.files:

@@ -20,6 +20,8 @@ class TaskRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     prompt: str
     task_type: str = "agent_run"
+    workspace: str | None = None
+    """A part of the tenant that it belongs to, by which runs and jobs are told apart."""
     model: str | None = None
     """Of the table of models; the usual one if not told."""
     system: str = ""
@@ -61,6 +63,7 @@ class TaskTerms(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A request with all that was left open decided: what a task is done by, whoever does it."""
 
     model: str
+    workspace: str | None = None
     system: str = ""
     history: tuple[Message, ...] = ()
     files: tuple[str, ...] = ()

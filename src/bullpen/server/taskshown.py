@@ -52,6 +52,7 @@ def _head(run: Run) -> dict[str, Any]:
     return {
         "run_id": run.id,
         "tenant": run.tenant,
+        "workspace": run.workspace,
         "created_by": run.created_by,
         "state": run.state,
         "last_event": run.told,

@@ -45,10 +45,11 @@ class RunsOn:
         self._statements = database.own(Statements)
         self._now_ms = database.clock.now_ms()
 
-    async def create(self, run_id: str, tenant: str, *, created_by: str) -> None:
+    async def create(self, run_id: str, tenant: str, *, created_by: str, workspace: str | None = None) -> None:
         values = {
             "id": run_id,
             "tenant": tenant,
+            "workspace": workspace,
             "created_by": created_by,
             "state": TaskState.PENDING,
             "told": 0,

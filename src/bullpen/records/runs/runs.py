@@ -65,6 +65,7 @@ class Runs:
         self,
         *,
         tenant: str | None = None,
+        workspace: str | None = None,
         state: TaskState | None = None,
         limit: int = 50,
         cursor: str | None = None,
@@ -76,6 +77,8 @@ class Runs:
         query = select(*RUN_COLUMNS).order_by(*(column.desc() for column in place)).limit(limit + 1)
         if tenant is not None:
             query = query.where(run_table.c.tenant == tenant)
+        if workspace is not None:
+            query = query.where(run_table.c.workspace == workspace)
         if state is not None:
             query = query.where(run_table.c.state == state)
         if cursor is not None:

@@ -95,6 +95,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
     id: str
     tenant: str
+    workspace: str | None
+    """A part of the tenant, if it was asked for in one."""
     created_by: str
     state: TaskState
     told: int

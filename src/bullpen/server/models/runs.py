@@ -58,6 +58,8 @@ class TaskBody(Body):
     task_type: ShortText = "agent_run"
     tenant: Label | None = None
     """Who pays: the caller's own, or for callers without one any; `default` if not told."""
+    workspace: Label | None = None
+    """A part of the tenant."""
     model: Label | None = None
     system: str = ""
     history: list[MessageBody] = Field(default_factory=list, max_length=_WORDS)
@@ -229,6 +231,7 @@ class TaskShown(Shown):
 class RunHead(Shown):
     run_id: str
     tenant: str
+    workspace: str | None
     created_by: str
     state: TaskState
     last_event: int

@@ -51,11 +51,14 @@ async def runs(
     site: TheSite,
     state: TaskState | None = None,
     tenant: Text = None,
+    workspace: Text = None,
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
     cursor: Cursor = None,
 ) -> Page[RunRow]:
     """Runs, the newest first, each with the beginning of what was asked."""
-    page = await site.records.runs.page(tenant=tenant_of(caller, tenant), state=state, limit=limit, cursor=cursor)
+    page = await site.records.runs.page(
+        tenant=tenant_of(caller, tenant), workspace=workspace, state=state, limit=limit, cursor=cursor
+    )
     return Page(items=await shown_runs(site, page.runs), next_cursor=page.cursor)
 
 
