@@ -9,8 +9,9 @@ from bullpen import Failure, Queue, Store
 from bullpen.job.verdicts import Completed, Failed, Settlement, Verdict
 from tests.cli.commands import Folder
 from tests.support.places import Place, place, redis_server
+from tests.support.postgres_server import postgres_server
 
-__all__ = ["place", "redis_server"]
+__all__ = ["place", "postgres_server", "redis_server"]
 
 LONG = "a message that is so long that no table of eighty columns has room for it, with \x1b[31mcolour"
 

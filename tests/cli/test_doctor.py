@@ -4,16 +4,19 @@ import sqlite3
 import subprocess
 from typing import Any
 
+import pytest
 from cryptography.fernet import Fernet
 
 from bullpen import Queue, Store
 from bullpen.job.record import JobRef
 from bullpen.records.records import Records
 from bullpen.records.sealing import Sealer
+from bullpen.records.settings import Alerts
 from bullpen.records.webhooks import NewWebhook, Webhooks
 from bullpen.stores.base import WorkerInfo, WorkerState
 from tests.cli.commands import COLUMNS, Answer, Folder
 from tests.support import programs
+from tests.support.migrated import migrated_database
 from tests.support.places import FilePlace, only_on_sqlite
 
 
@@ -89,6 +92,30 @@ async def test_secrets_that_are_not_encrypted(folder: Folder, store: Store) -> N
     assert _found(folder.bullpen("doctor", "--json", BULLPEN_SECRET_KEY=key))["secrets"][0] == "ok"
     assert "without a key" in _found(folder.bullpen("doctor", "--json"))["secrets"][1]
     assert _found(folder.bullpen("doctor", "--json", BULLPEN_SECRET_KEY="none"))["secrets"][0] == "bad"
+
+
+@only_on_sqlite
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+async def test_addresses_of_slack_that_are_not_encrypted(
+    folder: Folder, store: Store, kind: str, request: pytest.FixtureRequest
+) -> None:
+    key = Fernet.generate_key().decode()
+    address = f"sqlite:{folder.path / 'own.db'}"
+    if kind == "postgres":
+        address = migrated_database(request.getfixturevalue("postgres_server"))
+
+    def secrets(**more: str) -> tuple[str, str] | None:
+        return _found(folder.bullpen("doctor", "--json", BULLPEN_RECORDS=address, **more)).get("secrets")
+
+    async with await Records.open(address) as records:
+        await records.alerts.save("mailed", condition={}, channel={"email": "ann@example.com"})
+        assert secrets() is None
+        made = await records.alerts.save("told", condition={}, channel={"slack": "https://hooks.slack.com/x"})
+        assert secrets() == ("warn", "1 of alerts are not encrypted in the records")
+        await records.webhooks.create(NewWebhook(name="ops", url="https://example.com"), created_by="ann")
+        assert secrets() == ("warn", "1 of webhooks and 1 of alerts are not encrypted in the records")
+        await Alerts(records.database, Sealer([key])).get(made.id)
+        assert secrets() == ("warn", "1 of webhooks are not encrypted in the records")
 
 
 @only_on_sqlite

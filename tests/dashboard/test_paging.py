@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import Route, expect
 
 from tests.dashboard.conftest import Opener
 from tests.dashboard.stage import Stage
@@ -38,3 +38,26 @@ async def test_a_long_list_is_read_page_by_page_and_back(open_page: Opener, stag
     await expect(names).to_have_count(20)
     await page.get_by_role("button", name="Newest").click()
     await expect(names.first).to_have_text(first)
+
+
+async def test_a_short_list_is_read_on_to_its_end_and_of_a_long_one_the_first_pages(
+    open_page: Opener, stage: Stage
+) -> None:
+    for n in range(11):
+        await stage.shop.pen.schedule(f"tick-{n}", stage.shop.quick.prepare(n=n), every=3600)
+    page = await open_page("/settings/appearance")
+    sizes = ["limit=2"]
+
+    async def few_at_once(route: Route) -> None:
+        await route.continue_(url=route.request.url.replace("limit=500", sizes[-1]))
+
+    await page.route("**/v1/schedules?*", few_at_once)
+    await page.get_by_role("link", name="Schedules").click()
+    rows, first = page.get_by_role("row", name=re.compile("tick-")), page.get_by_text("The first 10;")
+    await expect(rows).to_have_count(11)
+    await expect(first).to_have_count(0)
+    sizes.append("limit=1")
+    await page.get_by_role("link", name="Workers").click()
+    await page.get_by_role("link", name="Schedules").click()
+    await expect(first).to_be_visible()
+    await expect(rows).to_have_count(10)

@@ -76,8 +76,8 @@ async def test_the_last_use_of_a_key_is_noted(records: Records, clock: ManualClo
 async def test_keys_are_listed_by_tenant(records: Records) -> None:
     for tenant in ("acme", "other"):
         await records.keys.create(NewKey(name=tenant, role="producer", tenant=tenant), created_by="system")
-    assert [key.name for key in await records.keys.list(tenant="acme")] == ["acme"]
-    assert len(await records.keys.list()) == 2
+    assert [key.name for key in (await records.keys.list(tenant="acme")).items] == ["acme"]
+    assert len((await records.keys.list()).items) == 2
 
 
 def test_a_wrong_key_is_refused_before_it_is_made() -> None:

@@ -50,7 +50,7 @@ async def test_what_was_written_is_there_when_opened_again(address: str) -> None
     async with await Records.open(address) as first:
         await first.tenants.create("acme")
     async with await Records.open(address) as second:
-        assert [tenant.id for tenant in await second.tenants.list()] == ["acme"]
+        assert [tenant.id for tenant in (await second.tenants.list()).items] == ["acme"]
 
 
 async def test_an_older_read_model_is_scanned_anew(address: str) -> None:

@@ -234,6 +234,32 @@ async def test_a_plan_sets_priorities_and_limits(client: Client, site: Site, eve
         assert (await site.store.group("mail", "acme")).limits == GroupLimits()
 
 
+async def test_without_a_plan_the_highest_priorities_are_the_systems(site: Site) -> None:
+    async with client_of(site, await key_for(site, "operator", tenant="acme")) as own:
+        for asked, status in ((None, 201), (3, 201), (2, 422), (1, 422), (0, 422)):
+            job = {"name": "work", "options": {} if asked is None else {"priority": asked}}
+            calls = {
+                "/v1/queues/mail/jobs": job,
+                "/v1/queues/mail/jobs/bulk": {"jobs": [{"name": "work"}, job]},
+                "/v1/flows": {"queue": "mail", "name": "work", "children": [job | {"queue": "mail"}]},
+            }
+            for path, body in calls.items():
+                answer = await own.post(path, body, status=status)
+                assert status == 201 or answer["field"] == "priority"
+        added = await own.post("/v1/queues/mail/jobs", {"name": "work"}, status=201)
+        path = f"/v1/queues/mail/jobs/{added['id']}"
+        await own.call("PATCH", path, json={"priority": 2}, status=422)
+        await own.call("PATCH", path, json={"priority": 3})
+        every = {"name": "work", "every": 60, "options": {"priority": 1}}
+        assert (await own.put("/v1/queues/mail/schedules/often", every, status=422))["field"] == "priority"
+    assert (await site.store.job(JobRef("mail", added["id"]))).priority == 3
+    async with client_of(site, await key_for(site, "producer")) as system:
+        for tenant in (None, "acme"):
+            body = {"name": "work", "options": {"tenant": tenant, "priority": 1}}
+            added = await system.post("/v1/queues/mail/jobs", body, status=201)
+            assert (await site.store.job(JobRef("mail", added["id"]))).priority == 1
+
+
 # ── once ─────────────────────────────────────────────────────────────────────────────────
 
 

@@ -67,7 +67,7 @@ class World:
             await store.group("mail", "beta"),
             await store.limits("mail"),
             await records.keys.get(self.theirs["key_id"]),
-            [user for user in await records.users.list() if user.tenant == "beta"],
+            await records.users.list(tenant="beta"),
             await records.tenants.list(),
             await records.views.list("user:beta-bob", tenant="beta"),
             await records.alerts.list(tenant="beta"),

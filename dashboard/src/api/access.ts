@@ -1,5 +1,5 @@
 // Who may do what: login, keys, users, tenants and plans, alerts, the audit log.
-import { get, path, write } from "./client";
+import { get, getAll, path, write } from "./client";
 import type { GroupLimits, Json, Me, Page } from "./wire";
 
 export const ROLES = ["admin", "operator", "reviewer", "producer", "worker"] as const;
@@ -73,17 +73,17 @@ export const me = (): Promise<Me> => get("/me");
 export const logIn = (name: string, password: string): Promise<unknown> => write("POST", "/login", { name, password });
 export const logOut = (): Promise<unknown> => write("POST", "/logout");
 
-export const keys = (abort?: AbortSignal): Promise<Page<ApiKey>> => get("/keys", {}, abort);
+export const keys = (abort?: AbortSignal): Promise<Page<ApiKey>> => getAll("/keys", abort);
 export const makeKey = (key: NewKey): Promise<ApiKey & { text: string | null }> => write("POST", "/keys", key);
 export const revokeKey = (id: string): Promise<unknown> => write("DELETE", path`/keys/${id}`);
 
-export const users = (abort?: AbortSignal): Promise<Page<User>> => get("/users", {}, abort);
+export const users = (abort?: AbortSignal): Promise<Page<User>> => getAll("/users", abort);
 export const makeUser = (user: NewUser): Promise<User> => write("POST", "/users", user);
 export const setPassword = (id: string, password: string): Promise<unknown> =>
   write("POST", path`/users/${id}/password`, { password });
 export const disableUser = (id: string): Promise<unknown> => write("POST", path`/users/${id}/disable`);
 
-export const tenants = (abort?: AbortSignal): Promise<Page<Tenant>> => get("/tenants", {}, abort);
+export const tenants = (abort?: AbortSignal): Promise<Page<Tenant>> => getAll("/tenants", abort);
 export const makeTenant = (tenant: { id: string; name?: string; plan?: Plan }): Promise<Tenant> =>
   write("POST", "/tenants", tenant);
 export const setPlan = (id: string, plan: Plan): Promise<Tenant> => write("PUT", path`/tenants/${id}`, { plan });

@@ -1,6 +1,7 @@
 // The only place that calls fetch.
 import { signal } from "@preact/signals";
 import { Problem, problemOf, unreachable } from "./problem";
+import type { Page } from "./wire";
 
 export type Query = Record<string, string | number | boolean | null | undefined | readonly string[]>;
 
@@ -33,6 +34,21 @@ export function url(path: string, query: Query = {}): string {
 
 export function get<T>(path: string, query: Query = {}, abort?: AbortSignal): Promise<T> {
   return send<T>(url(path, query), { method: "GET", ...(abort ? { signal: abort } : {}) });
+}
+
+const AT_ONCE = 500;
+const MOST_PAGES = 10;
+
+/** A list that is short as a rule, page after page to its end; `next_cursor` tells that there are more than it reads. */
+export async function getAll<T>(path: string, abort?: AbortSignal): Promise<Page<T>> {
+  const all: Page<T> = { items: [], next_cursor: null };
+  for (let pages = 0; pages < MOST_PAGES; pages++) {
+    const page: Page<T> = await get(path, { limit: AT_ONCE, cursor: all.next_cursor }, abort);
+    all.items.push(...page.items);
+    all.next_cursor = page.next_cursor;
+    if (page.next_cursor === null) break;
+  }
+  return all;
 }
 
 export type Verb = "POST" | "PUT" | "PATCH" | "DELETE";

@@ -1,5 +1,5 @@
 // Queues, their limits and groups, schedules, workers.
-import { get, path, write } from "./client";
+import { get, getAll, path, write } from "./client";
 import type { Group, GroupLimits, JobRef, Limits, Minute, Overview, Page, QueueDetail } from "./wire";
 
 export interface Schedule extends JobRef {
@@ -66,7 +66,7 @@ export const setGroup = (name: string, group: string, limits: GroupLimits): Prom
 export const actOnGroup = (name: string, group: string, action: "pause" | "resume"): Promise<unknown> =>
   write("POST", path`/queues/${name}/groups/${group}/${action}`);
 
-export const schedules = (abort?: AbortSignal): Promise<Page<Schedule>> => get("/schedules", {}, abort);
+export const schedules = (abort?: AbortSignal): Promise<Page<Schedule>> => getAll("/schedules", abort);
 
 export const actOnSchedule = (ref: JobRef, action: "pause" | "resume" | "run"): Promise<unknown> =>
   write("POST", path`/queues/${ref.queue}/schedules/${ref.id}/${action}`);

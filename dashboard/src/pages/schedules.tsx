@@ -10,6 +10,7 @@ import { Button } from "../ui/button";
 import { confirm } from "../ui/dialog";
 import { Empty } from "../ui/notes";
 import { Card, Page } from "../ui/page";
+import { MoreThanShown } from "../ui/pager";
 import { Table, type Column } from "../ui/table";
 import { Ago } from "../ui/time";
 import { View } from "../ui/view";
@@ -23,13 +24,16 @@ export function SchedulesPage() {
     <Page title="Schedules" lead={load.data && plural(load.data.items.length, "schedule")}>
       <Card isFlush>
         <View of={load}>
-          {({ items }) =>
+          {({ items, next_cursor }) =>
             items.length === 0 ? (
               <Empty title="No schedules">
                 A program makes one with <code>pen.schedule("nightly", job, cron="0 3 * * *")</code>, or by the API.
               </Empty>
             ) : (
-              <Table label="Schedules" columns={columns(items, load.reload)} rows={items} keyOf={(one) => `${one.queue}/${one.id}`} />
+              <>
+                <Table label="Schedules" columns={columns(items, load.reload)} rows={items} keyOf={(one) => `${one.queue}/${one.id}`} />
+                <MoreThanShown of={{ items, next_cursor }} />
+              </>
             )
           }
         </View>

@@ -9,6 +9,7 @@ import { confirm, Dialog } from "../ui/dialog";
 import { Choice, Field, Form, type FormValues } from "../ui/form";
 import { Empty } from "../ui/notes";
 import { Card } from "../ui/page";
+import { MoreThanShown } from "../ui/pager";
 import { SecretDialog } from "../ui/secret";
 import { Table, type Column } from "../ui/table";
 import { Ago } from "../ui/time";
@@ -22,11 +23,14 @@ export function KeySettings() {
   return (
     <Card title="API keys" isFlush aside={<Button isSmall icon="plus" onClick={() => setMaking(true)}>New key</Button>}>
       <View of={load}>
-        {({ items }) =>
+        {({ items, next_cursor }) =>
           items.length === 0 ? (
             <Empty title="No API keys">Programs that call the API need one. As long as there is neither key nor user, only this machine is served.</Empty>
           ) : (
-            <Table label="API keys" columns={columns(load.reload)} rows={items} keyOf={(key) => key.id} />
+            <>
+              <Table label="API keys" columns={columns(load.reload)} rows={items} keyOf={(key) => key.id} />
+              <MoreThanShown of={{ items, next_cursor }} />
+            </>
           )
         }
       </View>

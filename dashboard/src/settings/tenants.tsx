@@ -9,6 +9,7 @@ import { confirm, Dialog } from "../ui/dialog";
 import { Field, Form, type FormValues } from "../ui/form";
 import { Empty } from "../ui/notes";
 import { Card } from "../ui/page";
+import { MoreThanShown } from "../ui/pager";
 import { Table, type Column } from "../ui/table";
 import { Ago } from "../ui/time";
 import { View } from "../ui/view";
@@ -19,11 +20,14 @@ export function TenantSettings() {
   return (
     <Card title="Tenants" isFlush aside={<Button isSmall icon="plus" onClick={() => setEdited("new")}>New tenant</Button>}>
       <View of={load}>
-        {({ items }) =>
+        {({ items, next_cursor }) =>
           items.length === 0 ? (
             <Empty title="No tenants">Jobs may name any tenant. One that is made here has a plan: its limits, its weight, its priorities.</Empty>
           ) : (
-            <Table label="Tenants" columns={columns(load.reload, setEdited)} rows={items} keyOf={(tenant) => tenant.id} />
+            <>
+              <Table label="Tenants" columns={columns(load.reload, setEdited)} rows={items} keyOf={(tenant) => tenant.id} />
+              <MoreThanShown of={{ items, next_cursor }} />
+            </>
           )
         }
       </View>

@@ -7,6 +7,7 @@ import { confirm, Dialog } from "../ui/dialog";
 import { Choice, Field, Form } from "../ui/form";
 import { Empty } from "../ui/notes";
 import { Card } from "../ui/page";
+import { MoreThanShown } from "../ui/pager";
 import { Table, type Column } from "../ui/table";
 import { Ago } from "../ui/time";
 import { View } from "../ui/view";
@@ -23,11 +24,14 @@ export function UserSettings() {
   return (
     <Card title="Users" isFlush aside={<Button isSmall icon="plus" onClick={() => setOpen({ kind: "new" })}>New user</Button>}>
       <View of={load}>
-        {({ items }) =>
+        {({ items, next_cursor }) =>
           items.length === 0 ? (
             <Empty title="No users">As soon as there is one, this page asks everybody to log in: make an admin first.</Empty>
           ) : (
-            <Table label="Users" columns={columns(load.reload, setOpen)} rows={items} keyOf={(user) => user.id} />
+            <>
+              <Table label="Users" columns={columns(load.reload, setOpen)} rows={items} keyOf={(user) => user.id} />
+              <MoreThanShown of={{ items, next_cursor }} />
+            </>
           )
         }
       </View>

@@ -1,4 +1,5 @@
 // Pages by cursor: the address holds where one is, so that a page can be shared and the browser's back works.
+import { count } from "../format";
 import { place, setQuery } from "../router";
 import { Button } from "./button";
 
@@ -7,6 +8,11 @@ const before = new Map<string, string | null>();
 
 export function cursorHere(): string | null {
   return place.value.query.get("cursor");
+}
+
+/** Below a list that was read to its end, or as far as a page reads on by itself. */
+export function MoreThanShown({ of: { items, next_cursor } }: { of: { items: unknown[]; next_cursor: string | null } }) {
+  return next_cursor === null ? null : <p class="pager-end">The first {count(items.length)}; the API tells the others.</p>;
 }
 
 export function Pager({ next, shown }: { next: string | null; shown: string }) {

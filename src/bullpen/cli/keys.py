@@ -77,8 +77,14 @@ async def run(args: argparse.Namespace, show: Show) -> int:
                 key = await records.keys.revoke(args.id)
                 show.answer(key_json(key), f"{key.name} ({key.prefix}) is revoked")
             case _:
-                _list(await records.keys.list(), show)
+                _list(await _all(records), show)
     return OK
+
+
+async def _all(records: "Records") -> "list[ApiKey]":
+    from bullpen.records.paging import MOST, all_of
+
+    return await all_of(lambda cursor: records.keys.list(limit=MOST, cursor=cursor))
 
 
 async def _create(records: "Records", args: argparse.Namespace, show: Show) -> None:

@@ -10,6 +10,7 @@ from typing import NoReturn
 
 from bullpen.cli import (
     agent,
+    bench,
     cancel,
     completion,
     dead,
@@ -68,6 +69,7 @@ VERBS: tuple[Verb, ...] = (
     workers.VERB,
     top.VERB,
     doctor.VERB,
+    bench.VERB,
     store.VERB,
     migrate.VERB,
     mcp.VERB,

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from sqlalchemy import func, select
+from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from bullpen.clock import SYSTEM_CLOCK
@@ -10,15 +10,21 @@ from bullpen.errors import BullpenError
 from bullpen.records.database import database_at, parse_address
 from bullpen.records.records import DEFAULT_RECORDS, RECORDS
 from bullpen.records.sealing import SEALED, SECRET_KEY, sealer_from_environment
+from bullpen.records.settings import SLACK
+from bullpen.records.tables.access import alert
 from bullpen.records.tables.webhooks import webhook
 from bullpen.settings import told
 from bullpen.stores.finding import Finding
 
 _CHECK = "secrets"
+_SECRETS: dict[str, ColumnElement[str]] = {
+    "webhooks": webhook.c.secret,
+    "alerts": alert.c.channel[SLACK].as_string(),
+}
 
 
 async def about_secrets() -> list[Finding]:
-    """Nothing where there are no webhooks."""
+    """Nothing where there are neither webhooks nor alerts that go to Slack."""
     try:
         sealer = sealer_from_environment()
         sealed, plain = await _kept()
@@ -27,26 +33,37 @@ async def about_secrets() -> list[Finding]:
         return [Finding("bad", _CHECK, str(error), f"set {SECRET_KEY} to a key of Fernet")] if is_key else []
     if plain:
         fix = f"set {SECRET_KEY}" if not sealer.has_key else "they are encrypted with their next delivery"
-        return [Finding("warn", _CHECK, f"{plain} of webhooks are not encrypted in the records", fix)]
+        return [Finding("warn", _CHECK, f"{_in_words(plain)} are not encrypted in the records", fix)]
     if sealed and not sealer.has_key:
-        return [Finding("warn", _CHECK, f"{sealed} of webhooks are encrypted, without a key here", f"set {SECRET_KEY}")]
-    return [Finding("ok", _CHECK, f"{sealed} of webhooks, encrypted")] if sealed else []
+        message = f"{_in_words(sealed)} are encrypted, without a key here"
+        return [Finding("warn", _CHECK, message, f"set {SECRET_KEY}")]
+    return [Finding("ok", _CHECK, f"{_in_words(sealed)}, encrypted")] if sealed else []
 
 
-async def _kept() -> tuple[int, int]:
-    """How many are encrypted, and how many are not."""
+async def _kept() -> tuple[dict[str, int], dict[str, int]]:
+    """Of what how many are encrypted, and of what how many are not."""
     address = told(RECORDS) or DEFAULT_RECORDS
     if not _is_there(address):
-        return 0, 0
+        return {}, {}
+    sealed, plain = {}, {}
     database = database_at(address, SYSTEM_CLOCK)
     try:
         async with database.reading() as connection:
-            is_sealed = webhook.c.secret.startswith(SEALED)
-            counts = select(func.count().filter(is_sealed), func.count().filter(~is_sealed)).select_from(webhook)
-            sealed, plain = (await connection.execute(counts)).one()
+            for name, secret in _SECRETS.items():
+                is_sealed = secret.startswith(SEALED)
+                counts = select(func.count().filter(is_sealed), func.count().filter(~is_sealed))
+                sealed[name], plain[name] = (await connection.execute(counts.where(secret.is_not(None)))).one()
     finally:
         await database.close()
-    return sealed, plain
+    return _some(sealed), _some(plain)
+
+
+def _some(counts: dict[str, int]) -> dict[str, int]:
+    return {name: count for name, count in counts.items() if count}
+
+
+def _in_words(counts: dict[str, int]) -> str:
+    return " and ".join(f"{count} of {name}" for name, count in counts.items())
 
 
 def _is_there(address: str) -> bool:

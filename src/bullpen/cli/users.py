@@ -12,7 +12,7 @@ from bullpen.cli.keys import add_records, add_role, opened_records
 from bullpen.cli.showing import Show
 from bullpen.cli.tables import Cell, Column, Row
 from bullpen.cli.verb import OK, Verb, add_json
-from bullpen.errors import BadOption, RecordMissing
+from bullpen.errors import BadOption
 
 if TYPE_CHECKING:
     from bullpen.records.records import Records
@@ -56,15 +56,15 @@ async def run(args: argparse.Namespace, show: Show) -> int:
                 user = await records.users.create(args.name, word, role=args.role, tenant=args.tenant)
                 show.answer(_user_json(user), f"{user.name} may log in as {user.role}")
             case "password":
-                user = await _find(records, args.name)
+                user = await records.users.named(args.name)
                 await records.users.set_password(user.id, await _password())
                 show.answer(_user_json(user), f"{user.name} has another password; all sessions are ended")
             case "disable":
-                user = await _find(records, args.name)
+                user = await records.users.named(args.name)
                 await records.users.disable(user.id)
                 show.answer(_user_json(user), f"{user.name} is let in no more")
             case _:
-                _list(await records.users.list(), show)
+                _list(await _all(records), show)
     return OK
 
 
@@ -79,11 +79,10 @@ async def _password() -> str:
     return first
 
 
-async def _find(records: "Records", name: str) -> "User":
-    for user in await records.users.list():
-        if user.name == name:
-            return user
-    raise RecordMissing(f"no user {name!r}")
+async def _all(records: "Records") -> "list[User]":
+    from bullpen.records.paging import MOST, all_of
+
+    return await all_of(lambda cursor: records.users.list(limit=MOST, cursor=cursor))
 
 
 def _user_json(user: "User") -> dict[str, Any]:

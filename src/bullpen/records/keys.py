@@ -15,11 +15,12 @@ from enum import StrEnum
 from typing import Any
 
 import msgspec
-from sqlalchemy import Row, bindparam, insert, or_, select, update
+from sqlalchemy import Row, bindparam, insert, or_, select, tuple_, update
 
 from bullpen.errors import BadOption, RecordMissing
 from bullpen.job.names import check_queue_name
 from bullpen.records.database import Database
+from bullpen.records.paging import Page, check_limit, page_of, place_in
 from bullpen.records.tables.access import api_key
 
 _FORM = re.compile(r"bp_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
@@ -132,13 +133,17 @@ class Keys:
             raise RecordMissing(f"no API key {key_id!r}")
         return _read(row)
 
-    async def list(self, *, tenant: str | None = None) -> list[ApiKey]:
+    async def list(self, *, tenant: str | None = None, limit: int = 100, cursor: str | None = None) -> Page[ApiKey]:
         """All keys, or those of a tenant, the newest first; also those that are revoked."""
-        query = select(api_key).order_by(api_key.c.created_ms.desc(), api_key.c.id)
+        place = (api_key.c.created_ms, api_key.c.id)
+        query = select(api_key).order_by(*(column.desc() for column in place)).limit(check_limit(limit) + 1)
         if tenant is not None:
             query = query.where(api_key.c.tenant == tenant)
+        if cursor is not None:
+            query = query.where(tuple_(*place) < tuple_(*place_in(cursor)))
         async with self._database.reading(brief=True) as connection:
-            return [_read(row) for row in await connection.execute(query)]
+            found = [_read(row) for row in await connection.execute(query)]
+        return page_of(found, limit, lambda key: f"{key.created_ms}~{key.id}")
 
     async def is_empty(self) -> bool:
         """Whether there is no good key at all: then nothing but loopback may be served."""

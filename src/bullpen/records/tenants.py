@@ -10,6 +10,7 @@ from sqlalchemy.exc import IntegrityError
 from bullpen.errors import BadOption, RecordMissing, RecordTaken
 from bullpen.job.limits import GroupLimits
 from bullpen.records.database import Database
+from bullpen.records.paging import Page, check_limit, name_in, page_of
 from bullpen.records.tables.access import tenant as tenant_table
 
 _HIGHEST = 3
@@ -94,9 +95,14 @@ class Tenants:
             raise RecordMissing(f"no tenant {tenant_id!r}")
         return _read(row)
 
-    async def list(self) -> list[Tenant]:
+    async def list(self, *, limit: int = 100, cursor: str | None = None) -> Page[Tenant]:
+        """All tenants, by id."""
+        query = select(tenant_table).order_by(tenant_table.c.id).limit(check_limit(limit) + 1)
+        if cursor is not None:
+            query = query.where(tenant_table.c.id > name_in(cursor))
         async with self._database.reading(brief=True) as connection:
-            return [_read(row) for row in await connection.execute(select(tenant_table).order_by(tenant_table.c.id))]
+            found = [_read(row) for row in await connection.execute(query)]
+        return page_of(found, limit, lambda tenant: tenant.id)
 
     async def set_plan(self, tenant_id: str, plan: Plan) -> Tenant:
         """Another plan from now on; RecordMissing."""

@@ -6,12 +6,13 @@ import uuid
 from typing import Any
 
 import msgspec
-from sqlalchemy import Row, delete, insert, select, update
+from sqlalchemy import ColumnElement, Row, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from bullpen.errors import BadOption, RecordMissing, RecordTaken
 from bullpen.records.database import Database
 from bullpen.records.keys import Role
+from bullpen.records.paging import Page, check_limit, name_in, page_of
 from bullpen.records.passwords import check_password, hashed, matches
 from bullpen.records.tables.access import session as session_table
 from bullpen.records.tables.access import user as user_table
@@ -70,9 +71,31 @@ class Users:
             raise RecordTaken(f"there is a user named {name!r} already") from error
         return user
 
-    async def list(self) -> list[User]:
+    async def get(self, user_id: str) -> User:
+        """RecordMissing if there is none."""
+        return await self._one(user_table.c.id == user_id, user_id)
+
+    async def named(self, name: str) -> User:
+        """RecordMissing if there is none."""
+        return await self._one(user_table.c.name == name, name)
+
+    async def _one(self, is_it: ColumnElement[bool], called: str) -> User:
         async with self._database.reading(brief=True) as connection:
-            return [_read(row) for row in await connection.execute(select(user_table).order_by(user_table.c.name))]
+            row = (await connection.execute(select(user_table).where(is_it))).one_or_none()
+        if row is None:
+            raise RecordMissing(f"no user {called!r}")
+        return _read(row)
+
+    async def list(self, *, tenant: str | None = None, limit: int = 100, cursor: str | None = None) -> Page[User]:
+        """All users, or those of a tenant, by name."""
+        query = select(user_table).order_by(user_table.c.name).limit(check_limit(limit) + 1)
+        if tenant is not None:
+            query = query.where(user_table.c.tenant == tenant)
+        if cursor is not None:
+            query = query.where(user_table.c.name > name_in(cursor))
+        async with self._database.reading(brief=True) as connection:
+            found = [_read(row) for row in await connection.execute(query)]
+        return page_of(found, limit, lambda user: user.name)
 
     async def set_password(self, user_id: str, password: str) -> None:
         """Change it, and end all sessions of the user. RecordMissing."""

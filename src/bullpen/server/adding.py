@@ -10,6 +10,7 @@ from bullpen.job.names import MAX_ID
 from bullpen.job.spec import NewJob
 from bullpen.jobtypes.declaring import NORMAL_PRIORITY
 from bullpen.records.keys import Role
+from bullpen.records.tenants import Plan
 from bullpen.server.access.caller import Caller
 from bullpen.server.apart import MARK_LENGTH, apart
 from bullpen.server.models.adding import FlowBody, NewJobBody
@@ -75,12 +76,14 @@ def _tenant_for(caller: Caller, asked: str | None) -> str | None:
 
 async def _keep_to_plan(site: Site, caller: Caller, queue: str, tenant_id: str, options: dict[str, Any]) -> None:
     tenant = await site.plans.tenant(tenant_id)
-    if tenant is None:
-        options.setdefault("priority", NORMAL_PRIORITY)
-        return
+    plan = Plan() if tenant is None else tenant.plan
     asked = options.get("priority")
-    if asked is None or caller.tenant is not None or caller.role not in _TRUSTED:
-        options["priority"] = tenant.plan.priority_for(asked)
+    # Who adds for others is the system, unless somebody gave them a plan.
+    is_free = caller.tenant is None and (tenant is None or caller.role in _TRUSTED)
+    if asked is None or not is_free:
+        options["priority"] = plan.priority_for(asked)
+    if tenant is None:
+        return
     # In a line of its own, or the limits of its plan would limit nothing.
     options.setdefault("group", tenant_id)
     await site.plans.ensure(queue, tenant)

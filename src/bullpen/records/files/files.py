@@ -26,8 +26,8 @@ from bullpen.records.files.words import (
     whole_from,
 )
 from bullpen.records.journal import JournalOn
+from bullpen.records.paging import place_in
 from bullpen.records.runs.moving import RunsOn
-from bullpen.records.runs.runs import place_in
 from bullpen.records.tables.files import file as file_table
 from bullpen.records.tables.runs import run as run_table
 

@@ -6,6 +6,7 @@ from sqlalchemy import func, select, tuple_
 
 from bullpen.errors import BadOption, RecordMissing
 from bullpen.records.database import Database
+from bullpen.records.paging import place_in
 from bullpen.records.runs.moving import RUN_COLUMNS, TASK_COLUMNS, read_event, read_run, read_task
 from bullpen.records.runs.words import (
     FINAL,
@@ -136,10 +137,3 @@ class Runs:
         async with self._database.reading(brief=True) as connection:
             rows = (await connection.execute(query.order_by(task_table.c.id).limit(limit))).all()
         return [read_task(row) for row in rows]
-
-
-def place_in(cursor: str) -> tuple[int, str]:
-    created_ms, mark, run_id = cursor.partition("~")
-    if not (mark and created_ms.isascii() and created_ms.isdecimal() and len(created_ms) < 19):
-        raise BadOption(f"cursor: {cursor!r} is not one that a page gave")
-    return int(created_ms), run_id

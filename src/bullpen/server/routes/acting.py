@@ -5,6 +5,7 @@ from starlette.requests import Request
 
 from bullpen.errors import BadOption
 from bullpen.job.record import JobRef
+from bullpen.records.tenants import Plan
 from bullpen.server.access.allowing import JobCanceller, JobReader, JobRetrier, JobSignaller, JobWriter
 from bullpen.server.acting import DONE, PERMISSION, act_on
 from bullpen.server.guarding import note
@@ -84,9 +85,11 @@ async def change(
 
 
 async def _priority(site: TheSite, tenant_id: str | None, asked: int) -> int:
-    """What the plan of a caller's tenant allows at an add, it allows now."""
-    tenant = None if tenant_id is None else await site.plans.tenant(tenant_id)
-    return asked if tenant is None else tenant.plan.priority_for(asked)
+    """What the plan of a caller's tenant, or the usual one, allows at an add, it allows now."""
+    if tenant_id is None:
+        return asked
+    tenant = await site.plans.tenant(tenant_id)
+    return (Plan() if tenant is None else tenant.plan).priority_for(asked)
 
 
 @router.delete("/queues/{queue}/jobs/{job_id}", name="job.remove", status_code=204)

@@ -14,7 +14,7 @@ from bullpen.server.guarding import note, replay
 from bullpen.server.models.base import Done, Page
 from bullpen.server.models.records import KeyBody, KeyShown, NewKeyShown, PasswordBody, UserBody, UserShown
 from bullpen.server.problems import forbidden
-from bullpen.server.routes.routing import Name, TheSite, family
+from bullpen.server.routes.routing import Cursor, Limit, Name, TheSite, family
 
 router = family("access")
 
@@ -36,10 +36,10 @@ def _own_name(tenant: str | None, name: str) -> str:
 
 
 @router.get("/keys")
-async def keys(caller: KeyReader, site: TheSite) -> Page[KeyShown]:
+async def keys(caller: KeyReader, site: TheSite, limit: Limit = 100, cursor: Cursor = None) -> Page[KeyShown]:
     """All API keys, the newest first; never their text."""
-    found = await site.records.keys.list(tenant=caller.tenant)
-    return Page(items=[KeyShown.model_validate(key) for key in found])
+    page = await site.records.keys.list(tenant=caller.tenant, limit=limit, cursor=cursor)
+    return Page(items=[KeyShown.model_validate(key) for key in page.items], next_cursor=page.next_cursor)
 
 
 @router.post("/keys", name="key.create", status_code=201)
@@ -74,10 +74,10 @@ async def revoke_key(caller: KeyWriter, site: TheSite, key_id: Name) -> Response
 
 
 @router.get("/users")
-async def users(caller: UserReader, site: TheSite) -> Page[UserShown]:
+async def users(caller: UserReader, site: TheSite, limit: Limit = 100, cursor: Cursor = None) -> Page[UserShown]:
     """All users, by name."""
-    found = [user for user in await site.records.users.list() if caller.sees_tenant(user.tenant)]
-    return Page(items=[UserShown.model_validate(user) for user in found])
+    page = await site.records.users.list(tenant=caller.tenant, limit=limit, cursor=cursor)
+    return Page(items=[UserShown.model_validate(user) for user in page.items], next_cursor=page.next_cursor)
 
 
 @router.post("/users", name="user.create", status_code=201)
@@ -107,5 +107,6 @@ async def disable(caller: UserWriter, site: TheSite, user_id: Name) -> Done:
 
 
 async def _check_user(site: TheSite, caller: Caller, user_id: str) -> None:
-    if not any(user.id == user_id and caller.sees_tenant(user.tenant) for user in await site.records.users.list()):
+    user = await site.records.users.get(user_id)
+    if not caller.sees_tenant(user.tenant):
         raise RecordMissing(f"no user {user_id!r}")

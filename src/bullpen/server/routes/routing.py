@@ -9,6 +9,7 @@ from starlette.requests import HTTPConnection
 
 from bullpen.errors import JobMissing
 from bullpen.job.record import JobRecord, JobRef
+from bullpen.records.paging import MOST
 from bullpen.server.access.caller import Caller
 from bullpen.server.apart import ids_of
 from bullpen.server.envelope import SLASH
@@ -38,6 +39,7 @@ def _as_written(part: str) -> str:
 QueueName = Annotated[str, Path(min_length=1, max_length=200, pattern=r"^[A-Za-z0-9_.-]+$")]
 JobId = Annotated[str, Path(min_length=1, max_length=300), AfterValidator(_as_written)]
 Name = Annotated[str, Path(min_length=1, max_length=200), AfterValidator(_as_written)]
+Limit = Annotated[int, Query(ge=1, le=MOST)]
 Cursor = Annotated[str | None, Query(max_length=2_000)]
 Text = Annotated[str | None, Query(max_length=300, pattern=r"^[^\x00]*$")]
 Millis = Annotated[int | None, Query(ge=0, lt=2**53)]

@@ -6,8 +6,9 @@ from typing import Annotated
 from fastapi import Path, Response
 from starlette.requests import Request
 
-from bullpen.errors import ScheduleMissing
+from bullpen.errors import BadOption, ScheduleMissing
 from bullpen.job.schedule import ScheduleRecord
+from bullpen.records.paging import name_in
 from bullpen.scheduling.options import ScheduleFields
 from bullpen.server.access.allowing import allowed
 from bullpen.server.access.caller import Caller
@@ -16,7 +17,7 @@ from bullpen.server.apart import apart, as_chosen
 from bullpen.server.guarding import note
 from bullpen.server.models.adding import AddedShown, ScheduleBody
 from bullpen.server.models.schedules import ScheduleShown, SchedulesShown
-from bullpen.server.routes.routing import QueueName, Text, TheSite, family
+from bullpen.server.routes.routing import Cursor, Limit, QueueName, Text, TheSite, family
 from bullpen.server.site import Site
 from bullpen.stores.base import AddOutcome
 
@@ -30,24 +31,38 @@ _PATH = "/queues/{queue}/schedules/{schedule}"
 
 
 @router.get("/schedules")
-async def schedules(caller: ScheduleReader, site: TheSite, queue: Text = None) -> SchedulesShown:
-    """All schedules with their next runs, or those of a queue."""
+async def schedules(
+    caller: ScheduleReader, site: TheSite, queue: Text = None, limit: Limit = 100, cursor: Cursor = None
+) -> SchedulesShown:
+    """All schedules with their next runs, or those of a queue, by queue and id."""
     names = await site.standing.names() if queue is None else [site.queue(queue).name]
-    found = [
-        record
-        for name in sorted(names)
-        if caller.sees_queue(name)
-        for record in await site.store.schedules(name)
-        if caller.sees_tenant(record.schedule.spec.tenant)
-    ]
-    stored = {(record.queue, record.id) for record in found}
-    items = []
-    for record in found:
-        name = as_chosen(caller.tenant, record.id)
-        # Somebody made one of the same name for the tenant: then each has to be told by its full one.
-        is_clear = name == record.id or (record.queue, name) not in stored
-        items.append(_shown(site, record, name if is_clear else record.id))
-    return SchedulesShown(items=items)
+    after = ("", "") if cursor is None else _place_in(cursor)
+    found: list[tuple[ScheduleRecord, str]] = []
+    for name in sorted(filter(caller.sees_queue, names)):
+        if name >= after[0] and len(found) <= limit:
+            # The store tells those of a queue at once: a page asks for no queue beyond its last one.
+            found += [one for one in await _in_queue(site, caller, name) if (name, one[0].id) > after]
+    last = found[limit - 1][0] if len(found) > limit else None
+    return SchedulesShown(
+        items=[_shown(site, record, name) for record, name in found[:limit]],
+        next_cursor=None if last is None else f"{last.queue}~{last.id}",
+    )
+
+
+async def _in_queue(site: Site, caller: Caller, queue: str) -> list[tuple[ScheduleRecord, str]]:
+    """Those of the queue that the caller sees, by id, each with its name for the caller."""
+    seen = [one for one in await site.store.schedules(queue) if caller.sees_tenant(one.schedule.spec.tenant)]
+    found = {record.id: as_chosen(caller.tenant, record.id) for record in seen}
+    # Somebody made one of the same name for the tenant: then each has to be told by its full one.
+    clear = {stored: stored if name != stored and name in found else name for stored, name in found.items()}
+    return sorted(((record, clear[record.id]) for record in seen), key=lambda one: one[0].id)
+
+
+def _place_in(cursor: str) -> tuple[str, str]:
+    queue, mark, schedule = cursor.partition("~")
+    if not mark:
+        raise BadOption(f"cursor: {cursor!r} is not one that a page gave")
+    return queue, name_in(schedule)
 
 
 @router.get(_PATH)

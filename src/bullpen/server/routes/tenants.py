@@ -12,7 +12,7 @@ from bullpen.server.access.caller import Caller
 from bullpen.server.guarding import note
 from bullpen.server.models.base import Page
 from bullpen.server.models.records import TenantBody, TenantChange, TenantShown, shown_plan
-from bullpen.server.routes.routing import Name, TheSite, family
+from bullpen.server.routes.routing import Cursor, Limit, Name, TheSite, family
 
 router = family("tenants")
 
@@ -21,9 +21,10 @@ TenantWriter = Annotated[Caller, allowed("tenants:write", whole=True)]
 
 
 @router.get("/tenants")
-async def tenants(caller: TenantReader, site: TheSite) -> Page[TenantShown]:
+async def tenants(caller: TenantReader, site: TheSite, limit: Limit = 100, cursor: Cursor = None) -> Page[TenantShown]:
     """All tenants, by id."""
-    return Page(items=[_shown(tenant) for tenant in await site.records.tenants.list()])
+    page = await site.records.tenants.list(limit=limit, cursor=cursor)
+    return Page(items=[_shown(tenant) for tenant in page.items], next_cursor=page.next_cursor)
 
 
 @router.post("/tenants", name="tenant.create", status_code=201)
