@@ -1,6 +1,6 @@
 """Feeders of the read model are killed at any moment while jobs come and go: in the end it is what a rescan finds.
 
-Eight kills here, two hundred by `make soak`.
+Five kills here, two hundred by `make soak`.
 """
 
 import asyncio
