@@ -27,7 +27,8 @@ class _Counted(Access):
 
 def _connection(**headers: str) -> HTTPConnection:
     named = [(b"host", b"localhost"), *((name.encode(), value.encode()) for name, value in headers.items())]
-    return HTTPConnection({"type": "http", "method": "GET", "path": "/", "headers": named, "server": ("localhost", 80)})
+    ends = {"client": ("127.0.0.1", 50_000), "server": ("localhost", 80)}
+    return HTTPConnection({"type": "http", "method": "GET", "path": "/", "headers": named, **ends})
 
 
 async def test_one_asks_for_all_who_have_the_same_credentials(site: Site) -> None:

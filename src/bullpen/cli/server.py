@@ -54,7 +54,7 @@ async def run(args: argparse.Namespace, show: Show) -> int:
         _calm_collector()
         show.line(f"Bullpen is at {url}")
 
-    await serve(pen, args.records, settings, on_ready=begin, on_open=lambda: show.line(_OPEN))
+    await serve(pen, args.records, settings, on_ready=begin, on_open=lambda: show.block(_OPEN, indent=""))
     return OK
 
 

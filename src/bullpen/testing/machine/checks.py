@@ -7,7 +7,6 @@ from bullpen.errors import JobMissing
 from bullpen.job.events import Event, EventKind
 from bullpen.job.record import FailureKind, JobRecord
 from bullpen.job.state import READY, State
-from bullpen.testing.machine.drawing import TICK_MS
 from bullpen.testing.machine.walk import PAGE, Walk, or_refusal
 
 _STATES_OF: dict[EventKind, frozenset[State]] = {
@@ -57,7 +56,7 @@ class Checks(Walk):
         for queue in self._model.queues:
             found, expected = self._sight.limits[queue], self._model.queue_standing(queue)
             assert found.limits == expected.limits
-            assert is_about(found.closed_until_ms, expected.closed_until_ms), f"closing of {queue}"
+            assert self._is_about(found.closed_until_ms, expected.closed_until_ms), f"closing of {queue}"
 
     def _parents_know_their_children(self, *, all_of_them: bool = False) -> None:
         """After a step those of whose children something has changed; when a walk ends, all of them."""
@@ -111,13 +110,6 @@ class Checks(Walk):
             assert read == told
             assert len({event.cursor for event in read}) == len(read)
             assert [event.at_ms for event in read] == sorted(event.at_ms for event in read)
-
-
-def is_about(found_ms: int | None, expected_ms: int | None) -> bool:
-    """A server that counts a window down by itself does so while a walk takes its time."""
-    if found_ms is None or expected_ms is None:
-        return found_ms == expected_ms
-    return -TICK_MS < found_ms - expected_ms <= 0
 
 
 def comparable(record: JobRecord) -> JobRecord:

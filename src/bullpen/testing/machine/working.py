@@ -11,7 +11,7 @@ from bullpen.job.verdicts import AwaitChildren, Completed, Settlement, Verdict
 from bullpen.stores.base import Claimed, Exchanged
 from bullpen.testing.machine import drawing
 from bullpen.testing.machine.adding import Adding
-from bullpen.testing.machine.checks import comparable, is_about
+from bullpen.testing.machine.checks import comparable
 from bullpen.testing.machine.walk import do
 
 _LEASE_MS = 2_001_000
@@ -126,7 +126,7 @@ class Working(Adding):
             order = {claimed.job.ref: n for n, claimed in enumerate(answer.jobs)}
             jobs.sort(key=lambda job: order.get(job.ref, -1))
         assert [comparable(claimed.job) for claimed in answer.jobs] == [comparable(job.record) for job in jobs]
-        assert is_about(answer.next_due_ms, next_due_ms)
+        assert self._is_about(answer.next_due_ms, next_due_ms)
         for job, lease in zip(jobs, leases_of(answer), strict=True):
             assert (lease.ref, lease.epoch) == (job.ref, job.record.epoch)
             assert lease.token not in {other.token for other in self._leases}, "a token given twice"
