@@ -11,6 +11,7 @@ from bullpen.job.spec import Dedup, JobSpec, Keep
 from bullpen.job.verdicts import Completed, Failed, Released, Retry
 from bullpen.moving.mover import Mover, Progress, Watcher
 from bullpen.stores.base import Added, AddOutcome, Counts
+from bullpen.stores.moving import Move
 from bullpen.stores.redis import RedisStore
 from bullpen.testing.conformance.carrying import fill
 from bullpen.testing.conformance.moves import (
@@ -298,6 +299,18 @@ async def test_the_second_of_two_movers_takes_over(source: Store, target: Store)
                 await first
     assert ended.group_contains(MoveRefused, match="taken over")
     assert await target.counts(MAIL) == Counts(waiting=4)
+
+
+async def test_who_was_taken_over_hears_of_it_though_nothing_comes(source: Store, target: Store) -> None:
+    await add_many(source, 3)
+    waiting = Waiting()
+    first = asyncio.create_task(Mover(source, target, waiting).move(follow=True))
+    async with asyncio.timeout(PATIENCE_S):
+        await waiting.of(MAIL).wait()
+        await target.begin_move(MAIL, Move(origin=source.place, run="another", last_id=3, paused=False))
+        with pytest.raises(ExceptionGroup) as ended:
+            await first
+    assert ended.group_contains(MoveRefused, match="taken over")
 
 
 async def test_a_worker_s_result_is_found_on_the_target(source: Store, target: Store) -> None:

@@ -180,8 +180,8 @@ class Mover:
         return len(gone)
 
     async def _confirm(self, name: str) -> None:
-        if departed := self._departed.pop(name, ()):
-            await self._target.restore(name, Cargo(departed=departed), run=self._run)
+        # Also without any: who was taken over hears of it here, though the other took all that came since.
+        await self._target.restore(name, Cargo(departed=self._departed.pop(name, ())), run=self._run)
 
 
 def _portions(jobs: Sequence[SavedJob]) -> Iterator[tuple[SavedJob, ...]]:
