@@ -6,6 +6,8 @@ from bullpen.stores.finding import Finding, Level
 
 _OLDEST = {"Redis": (7, 0), "Valkey": (7, 2)}
 _NEARLY_FULL = 0.9
+_BUFFERS = 256 * 1024
+"""Of clients, which come and go and count as used: a server with no more room than that refuses adds now and then."""
 _SKEW_MS, _LARGE_SKEW_MS = 1_000, 30_000
 _MB = 1_000_000
 
@@ -99,7 +101,7 @@ def _memory(facts: ServerFacts) -> Finding | None:
     if not most:
         return Finding("ok", "memory", f"{used / _MB:,.1f} MB, without a limit")
     message = f"{used / _MB:,.1f} of {most / _MB:,.1f} MB"
-    if used >= most:
+    if used >= most - _BUFFERS:
         return Finding("bad", "memory", message, "make room: adds are refused, workers go on; raise maxmemory")
     if used >= most * _NEARLY_FULL:
         return Finding("warn", "memory", message, "keep fewer finished jobs or raise maxmemory: full, it refuses adds")
