@@ -10,7 +10,7 @@ PAGE_SOURCES := $(shell find dashboard -path dashboard/node_modules -prune -o -t
 TESTS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup servers dashboard screens dev test check bench soak promises interop clean
+.PHONY: help setup servers dashboard screens dev test suite check bench soak promises interop clean
 
 help:  ## List the recipes
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,8 +38,11 @@ dev: $(READY)  ## Run a demo on the embedded store and watch it, also in the bro
 	@$(MAKE) --silent dashboard || echo "The dashboard could not be built; the demo runs without it."
 	@$(BIN)/python scripts/foreground.py $(BIN)/bullpen dev
 
-test: setup servers $(NODE_READY) check  ## Set everything up and run the whole suite
-	$(BIN)/python -m pytest -n 6 --dist loadgroup $(TESTS)
+test: setup servers dashboard $(NODE_READY)  ## Set everything up, check, and run the whole suite
+	@$(MAKE) --jobs=2 check suite
+
+suite:
+	@$(BIN)/python -m pytest -n 6 --dist loadgroup $(TESTS)
 
 check: setup dashboard  ## Format, lint, types, import contracts, generated docs
 	$(BIN)/ruff format --check .

@@ -54,7 +54,7 @@ _WALKS = settings(
 TestSqlite = store_machine(sqlite_place).TestCase
 TestSqlite.settings = _WALKS
 TestRedis = store_machine(redis_place).TestCase
-TestRedis.settings = settings(_WALKS, max_examples=100)  # each step is a round trip or more
+TestRedis.settings = _WALKS
 
 
 @pytest.mark.soak

@@ -142,20 +142,34 @@ class Walk(RuleBasedStateMachine):
         self._model.given_ids |= {record.name: record.id for record in records if is_generated_id(record.id)}
 
     async def _read_all(self) -> Sight:
+        """Nothing changes meanwhile, so all is asked for at once: a walk is mostly waiting for answers."""
         sight = Sight()
-        for queue in await self._store.queues():
-            counts = sight.counts[queue] = await self._store.counts(queue)
-            sight.groups[queue] = await self._store.groups(queue, limit=100)
-            sight.limits[queue] = await self._store.limits(queue)
-            sight.oldest_ms[queue] = await self._store.oldest_waiting_ms(queue)
-            sight.schedules += await self._store.schedules(queue)
-            for state in drawing.STATES:
-                if getattr(counts, state.replace("-", "_")):
-                    sight.jobs[queue, state] = await self._read_jobs(queue, state)
-        for queue, told in self._told.items():
-            told.extend(await self._read_log(queue, self._cursors[queue], limit=1_000))
-            self._cursors[queue] = told[-1].cursor if told else self._cursors[queue]
+        queues = await self._store.queues()
+        schedules = await asyncio.gather(*(self._read_queue(queue, sight) for queue in queues))
+        sight.schedules = [one for of_queue in schedules for one in of_queue]
+        await asyncio.gather(*map(self._hear, self._told))
+        pages = [(queue, state) for queue in queues for state in drawing.STATES if _has(sight.counts[queue], state)]
+        found = await asyncio.gather(*(self._read_jobs(queue, state) for queue, state in pages))
+        sight.jobs = dict(zip(pages, found, strict=True))
         return sight
+
+    async def _read_queue(self, queue: str, sight: Sight) -> Sequence[ScheduleRecord]:
+        store = self._store
+        counts, groups, limits, oldest_ms, schedules = await asyncio.gather(
+            store.counts(queue),
+            store.groups(queue, limit=100),
+            store.limits(queue),
+            store.oldest_waiting_ms(queue),
+            store.schedules(queue),
+        )
+        sight.counts[queue], sight.groups[queue], sight.limits[queue] = counts, groups, limits
+        sight.oldest_ms[queue] = oldest_ms
+        return schedules
+
+    async def _hear(self, queue: str) -> None:
+        told = self._told[queue]
+        told.extend(await self._read_log(queue, self._cursors[queue], limit=1_000))
+        self._cursors[queue] = told[-1].cursor if told else self._cursors[queue]
 
     async def _read_children(self, parents: Sequence[JobRef]) -> list[Sequence[Child]]:
         pages = await asyncio.gather(*(self._store.children(parent) for parent in parents))
@@ -179,6 +193,10 @@ class Walk(RuleBasedStateMachine):
 
     def _end_of_log(self, queue: str) -> str:
         return self._run(self._store.events(queue, after=None, limit=1, timeout_ms=0)).cursor
+
+
+def _has(counts: Counts, state: State) -> bool:
+    return bool(getattr(counts, state.replace("-", "_")))
 
 
 async def or_refusal(call: Awaitable[T]) -> T | type[JobError]:
