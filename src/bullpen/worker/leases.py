@@ -27,6 +27,8 @@ logger = logging.getLogger("bullpen.worker")
 
 _CANCEL_AGAIN_S = 1.0
 _LOOK_S = 0.1
+_IDLE_LOOK_S = 0.5
+"""With nothing under way there is little to see, and each look may be in the way of a job that comes just then."""
 _BEAT_MS = 5_000
 _NOTICE_MS = 1_000
 _OPENINGS = 5
@@ -197,7 +199,7 @@ class LeaseKeeper:
 
     async def _look_after(self) -> None:
         while True:
-            await asyncio.sleep(_LOOK_S)
+            await asyncio.sleep(_LOOK_S if self._book else _IDLE_LOOK_S)
             await self._overseer.watch_the_loop()
             for run in self._overseer.overdue():
                 await self._try("end an overdue job", self._overseer.end_overdue, run)

@@ -15,7 +15,12 @@ EXIT_REPLACE = 75
 
 def own_name() -> str:
     """The name that a supervisor gave this process's worker; else one that no other has."""
-    return os.environ.get(NAME) or f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
+    return os.environ.get(NAME) or f"{process_name()}-{secrets.token_hex(3)}"
+
+
+def process_name() -> str:
+    """The name that a supervisor gave this process's worker; else how those of all its workers begin."""
+    return os.environ.get(NAME) or f"{socket.gethostname()}-{os.getpid()}"
 
 
 class Ended(StrEnum):
