@@ -251,7 +251,11 @@ _FURNITURE: list[tuple[str, str, object]] = [
     ("PUT", "/v1/queues/demo-images/groups/globex", {"weight": 3, "concurrency": 8}),
     ("POST", "/v1/tenants", {"id": "acme", "name": "Acme", "plan": {"limits": {"concurrency": 12, "weight": 2}}}),
     ("POST", "/v1/webhooks", {"name": "Our CRM", "url": "https://crm.example.com/bullpen", "queues": ["demo-none"]}),
-    ("PUT", "/v1/alerts", {"name": "Many failures", "condition": {"failed": 10}, "channel": {"webhook": "ops"}}),
+    (
+        "PUT",
+        "/v1/alerts",
+        {"name": "Failures", "condition": {"failed": 10}, "channel": {"webhook": "https://ops.example.com"}},
+    ),
 ]
 
 

@@ -9,6 +9,7 @@ export const flowPage = (job: JobRef): string => path`/queues/${job.queue}/jobs/
 export const jobsPage = (filter: Record<string, string> = {}): string => addressOf("/jobs", filter);
 export const failuresPage = (queue: string): string => addressOf("/failures", { queue });
 export const deadLettersPage = (filter: Record<string, string> = {}): string => addressOf("/dead-letters", filter);
+export const runsPage = (filter: Record<string, string> = {}): string => addressOf("/runs", filter);
 export const runPage = (id: string): string => path`/runs/${id}`;
 export const taskPage = (id: string, task: string): string => addressOf(runPage(id), { task });
 export const replayPage = (id: string, at: Record<string, string> = {}): string => addressOf(path`/runs/${id}/replay`, at);

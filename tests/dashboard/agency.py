@@ -86,6 +86,8 @@ def answer(request: Request) -> Turn:
         return _says("I charge the card.", CallTurn("charge", {"cents": 1250}))
     if word == "draw" and not results:
         return _says("I draw it.", CallTurn("draw", {}))
+    if word == "stumble" and (request.idempotency_key or "").endswith("/1"):
+        return Turn(text="I begin, and", error=Fault("answer-broken", after=5))
     if word == "moon":
         return Turn(error=Fault("content-refused"))
     if word == "talk":

@@ -53,6 +53,8 @@ async def open_page(browser: Browser, stage: Stage) -> AsyncIterator[Opener]:
     faults: list[str] = []
 
     async def open_page(path: str = "/", *, width: int = 1280, may_fail: bool = False, **options: object) -> Page:
+        # What moves is painted again sixty times a second, by the cores that all tests share.
+        options.setdefault("reduced_motion", "reduce")
         context = await browser.new_context(
             base_url=stage.url,
             viewport={"width": width, "height": 900},

@@ -25,3 +25,8 @@ async def test_an_empty_overview_says_how_the_first_queue_is_made(open_page: Ope
     page = await open_page("/")
     await expect(page.get_by_role("heading", name="No queues yet")).to_be_visible()
     await expect(page.get_by_text("bullpen enqueue")).to_be_visible()
+
+
+async def test_it_fits_a_phone(open_page: Opener) -> None:
+    page = await open_page("/", width=390)
+    await expect(page.get_by_text("bullpen enqueue")).to_be_in_viewport(ratio=1)

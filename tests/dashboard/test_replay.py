@@ -9,6 +9,8 @@ import pytest_asyncio
 from playwright.async_api import Locator, Page, expect
 
 from bullpen.agents.forking import Edit
+from bullpen.errors import BudgetSpent
+from bullpen.records.credits.words import Period
 from bullpen.records.runs.moving import RunsOn
 from bullpen.records.runs.words import ProgressKind, Told
 from tests.dashboard.agentstage import TENANT, AgentStage, agent_stage
@@ -164,6 +166,31 @@ async def test_credits_are_deposited_and_the_statement_tells_of_it(open_page: Op
     await expect(page.locator(".figure").filter(has_text="Available")).to_contain_text("300")
 
 
+async def test_a_budget_is_set_shown_with_what_is_used_and_removed(open_page: Opener, stage: AgentStage) -> None:
+    await stage.agents.deposit("thrifty", 100)
+    page = await open_page("/credits?tenant=thrifty")
+    card = page.get_by_role("region", name="Budgets")
+    await expect(card).to_contain_text("No budgets")
+    await card.get_by_role("button", name="Set budget").click()
+    dialog = page.get_by_role("dialog", name="Budget of thrifty")
+    await dialog.get_by_label("Period").select_option("total")
+    await dialog.get_by_label("Credits").fill("20")
+    await dialog.get_by_role("button", name="Set").click()
+    row = card.get_by_role("row").filter(has_text="In all")
+
+    await expect(row).to_contain_text("0 of 20")
+    await expect(row).to_contain_text("never")
+    # A run sets its estimate aside, and there is no room for another.
+    sent = await stage.agents.submit("Wait never for it", tenant="thrifty")
+    await expect(row).to_contain_text("11 of 20")
+    with pytest.raises(BudgetSpent):
+        await stage.agents.submit("Wait never for it", tenant="thrifty")
+    await stage.agents.cancel(sent.run_id)
+    await row.get_by_role("button", name="Remove").click()
+    await page.get_by_role("dialog").get_by_role("button", name="Remove").click()
+    await expect(card).to_contain_text("No budgets")
+
+
 async def test_a_run_that_nobody_can_pay_for_is_refused_with_what_to_do(open_page: Opener, stage: AgentStage) -> None:
     await stage.agents.deposit("poor", 1)
     page = await open_page("/runs", may_fail=True)
@@ -201,6 +228,7 @@ _PATHS = (
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def paths(stage: AgentStage, run_id: str) -> list[str]:
     waiting = (await stage.submit("Wait never for it")).run_id
+    await (await stage.agents.records()).credits.set_budget(TENANT, Period.MONTH, 10_000_000_000)
     return [path.format(run=run_id, waiting=waiting) for path in _PATHS]
 
 

@@ -36,6 +36,7 @@ async def test_a_run_is_asked_for_and_watched_to_its_end(open_page: Opener, stag
     await page.get_by_role("button", name="New run").click()
     dialog = page.get_by_role("dialog", name="New run")
     await dialog.get_by_label("Prompt").fill("Talk to me")
+    await dialog.get_by_text("Limits").click()
     await dialog.get_by_label("Most credits").fill("50")
     await dialog.get_by_role("button", name="Start").click()
     await expect(_heading(page)).to_contain_text("Running")
@@ -75,7 +76,37 @@ async def test_a_prompt_is_needed_and_the_refusal_names_it(open_page: Opener) ->
     await page.keyboard.press("n")
     dialog = page.get_by_role("dialog", name="New run")
     await dialog.get_by_role("button", name="Start").click()
-    await expect(dialog.get_by_role("alert")).to_contain_text("prompt")
+    await expect(dialog.get_by_label("Prompt")).to_have_attribute("aria-invalid", "true")
+    await expect(dialog.get_by_role("alert")).to_contain_text("bad-option")
+
+
+async def test_limits_of_a_run_are_refused_at_their_field_and_then_kept(open_page: Opener) -> None:
+    page = await open_page("/runs", may_fail=True)
+    await page.get_by_role("button", name="New run").click()
+    dialog = page.get_by_role("dialog", name="New run")
+    await dialog.get_by_label("Prompt").fill("Weather in two cities")
+    fold, steps = dialog.get_by_text("Limits"), dialog.get_by_label("Most steps")
+    await fold.click()
+    limits = {"Most credits": "60", "Most steps": "10001", "Most tool calls": "7", "Most seconds of work": "90"}
+    limits |= {"Most tokens in all": "5000", "Most tokens of one answer": "300"}
+    for label, value in limits.items():
+        await dialog.get_by_label(label).fill(value)
+    await fold.click()
+    await dialog.get_by_role("button", name="Start").click()
+    await expect(steps).to_be_focused()
+    await expect(steps).to_have_attribute("aria-invalid", "true")
+    await expect(dialog.locator(".field", has=page.get_by_label("Most steps")).get_by_role("alert")).to_contain_text(
+        "from 1 to 10000"
+    )
+    await steps.fill("1")
+    async with page.expect_request(re.compile("/v1/tasks$")) as sending:
+        await dialog.get_by_role("button", name="Start").click()
+    sent = (await sending.value).post_data_json
+    assert sent == {
+        "prompt": "Weather in two cities", "files": [], "max_credits": 60, "max_steps": 1, "max_tool_calls": 7,
+        "max_total_tokens": 5_000, "max_tokens": 300, "timeout": 90,
+    }  # fmt: skip
+    await expect(page.get_by_role("region", name="Answer")).to_contain_text("Submit it again with a higher max_steps")
 
 
 async def test_calls_of_tools_show_what_they_were_given_and_what_came_of_them(
@@ -91,6 +122,22 @@ async def test_calls_of_tools_show_what_they_were_given_and_what_came_of_them(
     # What went wrong is open at once.
     await expect(bad).to_contain_text("failed")
     await expect(bad.get_by_text("there is no such city")).to_be_visible()
+
+
+async def test_a_failed_call_of_a_model_says_what_it_failed_by(open_page: Opener, stage: AgentStage) -> None:
+    """Its worker was there all the time: that it tries again, or ends, says nothing else."""
+    refused = await stage.done("Moon and tides")
+    page = await open_page(f"/runs/{refused.run_id}")
+    step = _steps(page).get_by_role("listitem").filter(has_text="Step 1")
+    await expect(step).to_contain_text("failed")
+    await expect(step).to_contain_text("scripted: as the script says E007")
+    stumbled = await stage.done("Stumble and go on")
+    await page.goto(f"/runs/{stumbled.run_id}")
+    await expect(_steps(page)).to_contain_text("the whole log")
+    await expect(step.first).to_contain_text("scripted: as the script says E007")
+    await expect(_steps(page)).to_contain_text("Failed, to be tried again")
+    await expect(_steps(page)).not_to_contain_text("lost with its worker")
+    await expect(step).to_have_count(2)
 
 
 async def test_a_page_whose_server_was_away_goes_on_without_gap(open_page: Opener, stage: AgentStage) -> None:
@@ -194,6 +241,7 @@ async def test_research_shows_its_agents_and_leads_to_each(open_page: Opener, st
     await page.set_viewport_size({"width": 390, "height": 900})
     tasks = page.get_by_role("group", name="Tasks")
     await expect(tasks.get_by_role("button")).to_have_count(4)
+    await expect(page.get_by_label("The conversation up to this step")).to_contain_text("Done: stars")
     assert await tasks.evaluate("row => row.scrollWidth <= row.clientWidth"), "all of them are in sight"
 
 
@@ -209,6 +257,7 @@ async def test_a_run_is_cancelled_after_a_question(open_page: Opener, stage: Age
     await expect(_heading(page)).to_contain_text("Cancelled")
     await expect(page.get_by_role("region", name="Why it has no answer")).to_contain_text("E012")
     await expect(page.get_by_role("button", name="Cancel run")).to_have_count(0)
+    await expect(_steps(page).locator(".tool")).to_contain_text("stopped before its end")
 
 
 async def _asking(stage: AgentStage) -> Submitted:
@@ -228,7 +277,7 @@ async def test_a_question_is_answered_with_what_happened(open_page: Opener, stag
     run = await _asking(stage)
     page = await open_page(f"/runs/{run.run_id}")
     await stage.start_worker()
-    await expect(_steps(page)).to_contain_text("Resumed by another worker")
+    await expect(_steps(page)).to_contain_text("Resumed")
     await expect(_steps(page)).to_contain_text("lost with its worker")
     question = page.get_by_role("region", name="Did the call of charge take place?")
     await expect(question).to_contain_text("1250")
@@ -279,6 +328,23 @@ async def test_the_list_shows_what_was_asked_and_its_cost_and_filters_by_state(
     await page.get_by_role("button", name="All").click()
     await row.get_by_role("link").click()
     await expect(page.get_by_role("region", name="Answer")).to_contain_text("Done: Say that it is listed")
+
+
+async def test_runs_of_a_workspace_are_told_apart(open_page: Opener, stage: AgentStage) -> None:
+    for name in ("north", "south"):
+        asked = TaskRequest(prompt=f"Say who works in the {name}", workspace=name)
+        await stage.agents.submit(asked, tenant=TENANT, created_by="ann")
+    page = await open_page("/runs")
+    row = page.get_by_role("row").filter(has_text="works in the north")
+    await expect(row.get_by_role("cell", name="north", exact=True)).to_be_visible()
+    await row.get_by_role("link").click()
+    await page.get_by_role("region", name="Facts").get_by_role("link", name="north").click()
+    await expect(page.get_by_role("textbox", name="Workspace")).to_have_value("north")
+    await expect(row).to_be_visible()
+    await expect(page.get_by_role("row").filter(has_text="works in the south")).to_have_count(0)
+    await page.get_by_role("textbox", name="Workspace").fill("west")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("heading", name="No run fits")).to_be_visible()
 
 
 async def test_a_run_that_is_not_there_says_so(open_page: Opener) -> None:

@@ -1,5 +1,5 @@
 // What a tenant has, holds and has spent. All amounts are micro-credits unless a name says otherwise.
-import { get, write } from "./client";
+import { get, path, write } from "./client";
 import type { Page } from "./wire";
 
 export interface Balance {
@@ -33,3 +33,27 @@ export interface Deposit {
 }
 
 export const deposit = (made: Deposit): Promise<unknown> => write("POST", "/credits/deposits", made);
+
+export const PERIODS = ["day", "month", "total"] as const;
+
+export interface Budget {
+  tenant: string;
+  period: string;
+  most: number;
+  held: number;
+  spent: number;
+  left: number;
+  /** Null if never. */
+  renews_ms: number | null;
+}
+
+export type Budgets = Page<Budget>;
+
+export const budgets = (tenant: string | null, abort?: AbortSignal): Promise<Budgets> => get("/credits/budgets", { tenant }, abort);
+
+/** In whole credits. */
+export const setBudget = (period: string, made: { tenant: string; credits: number }): Promise<unknown> =>
+  write("PUT", path`/credits/budgets/${period}`, made);
+
+export const removeBudget = (period: string, tenant: string): Promise<unknown> =>
+  write("DELETE", path`/credits/budgets/${period}?tenant=${tenant}`);

@@ -8,6 +8,8 @@ export type RunState = (typeof RUN_STATES)[number];
 interface RunHead {
   run_id: string;
   tenant: string;
+  /** A part of the tenant. */
+  workspace: string | null;
   created_by: string;
   state: RunState;
   last_event: number;
@@ -135,6 +137,7 @@ export function isOver(state: RunState): boolean {
 export interface RunFilter {
   state?: string;
   tenant?: string;
+  workspace?: string;
 }
 
 export const list = (filter: RunFilter, cursor: string | null, limit: number, abort?: AbortSignal): Promise<Page<RunRow>> =>
@@ -214,11 +217,25 @@ export const artifacts = (id: string, abort?: AbortSignal): Promise<Page<Artifac
 
 export const contentOf = (fileId: string): string => url(path`/files/${fileId}/content`);
 
-export interface NewRun {
+/** What a run may use at most; what is not told is as its kind has it. */
+export interface RunLimits {
+  /** Whole credits. */
+  max_credits?: number;
+  max_steps?: number;
+  max_tool_calls?: number;
+  /** Of all calls. */
+  max_total_tokens?: number;
+  /** Of one answer. */
+  max_tokens?: number;
+  /** Seconds of work. */
+  timeout?: number;
+}
+
+export interface NewRun extends RunLimits {
   prompt: string;
   tenant?: string;
+  workspace?: string;
   model?: string;
-  max_credits?: number;
   /** Ids of inputs. */
   files?: string[];
 }

@@ -28,7 +28,10 @@ export function useJobEvents({ queue, id }: JobRef, onEvent: () => void): void {
       openStream(url("/events", { queue, job: id }), {
         kinds: KINDS,
         onEvent: () => latest.current(),
-        onReturn: () => latest.current(),
+        // What happened before it was there is not told.
+        onState: (state) => {
+          if (state === "live") latest.current();
+        },
       }),
     [queue, id],
   );

@@ -3,10 +3,10 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { FILTER_WORDS, type JobFilter } from "../api/jobs";
 import { moment } from "../format";
 import { overview } from "../live/overview";
-import { place, setQuery } from "../router";
+import { place } from "../router";
 import { nowMs } from "../state/clock";
 import { me } from "../state/session";
-import { Button } from "../ui/button";
+import { Chip, Pick, setFilter, Typed } from "../ui/filters";
 import { Icon } from "../ui/icon";
 import { ALL_STATES, stateName } from "../ui/state";
 
@@ -26,10 +26,6 @@ export function filterHere(fixed: JobFilter = {}): JobFilter {
     if (value) found[word] = value;
   }
   return { ...found, ...fixed };
-}
-
-function set(word: string, value: string | null): void {
-  setQuery({ [word]: value, cursor: null, focus: null }, { replace: word === "q" });
 }
 
 interface FiltersProps {
@@ -63,7 +59,7 @@ function Search({ value }: { value: string }) {
   useEffect(() => setText(value), [value]);
   useEffect(() => {
     if (text === value) return;
-    const timer = setTimeout(() => set("q", text || null), TYPING_MS);
+    const timer = setTimeout(() => setFilter("q", text || null), TYPING_MS);
     return () => clearTimeout(timer);
   }, [text, value]);
   useEffect(() => {
@@ -78,45 +74,8 @@ function Search({ value }: { value: string }) {
   );
 }
 
-interface PickProps {
-  label: string;
-  word: string;
-  value: string | undefined;
-  options: (readonly [value: string, name: string])[];
-  any?: string;
-}
-
-function Pick({ label, word, value = "", options, any = "any" }: PickProps) {
-  return (
-    <select aria-label={label} value={value} onChange={(event) => set(word, event.currentTarget.value || null)}>
-      <option value="">{label}: {any}</option>
-      {options.map(([one, name]) => (
-        <option key={one} value={one} selected={one === value}>
-          {name}
-        </option>
-      ))}
-    </select>
-  );
-}
-
-function Typed({ label, word, value = "" }: { label: string; word: string; value: string | undefined }) {
-  return (
-    <input class="filter-typed" aria-label={label} placeholder={label} value={value} onChange={(event) => set(word, event.currentTarget.value || null)} />
-  );
-}
-
 function timeIn(ms: string | undefined): string | undefined {
   return ms && moment(Number(ms), nowMs.value);
-}
-
-function Chip({ word, name = word, value }: { word: string; name?: string; value: string | undefined }) {
-  if (!value) return null;
-  return (
-    <span class="chip">
-      {name} <code>{value}</code>
-      <Button kind="quiet" isSmall icon="close" label={`Remove the filter ${name}`} onClick={() => set(word, null)} />
-    </span>
-  );
 }
 
 /** A filter in words, for questions. */

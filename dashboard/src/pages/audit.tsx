@@ -1,8 +1,9 @@
 import { audit, type AuditEntry, type AuditFilter } from "../api/access";
 import { plural } from "../format";
-import { place, setQuery } from "../router";
+import { place } from "../router";
 import { useLoad } from "../state/load";
 import { Button } from "../ui/button";
+import { Typed } from "../ui/filters";
 import { Empty } from "../ui/notes";
 import { cursorHere, Pager } from "../ui/pager";
 import { Card, Page } from "../ui/page";
@@ -25,7 +26,7 @@ export function AuditPage() {
     <Page title="Audit" lead="Who did what, when, and how it ended." actions={<Button icon="retry" onClick={load.reload}>Refresh</Button>}>
       <div class="filters" role="search">
         {NAMES.map(([word, name]) => (
-          <input key={word} class="filter-typed" aria-label={name} placeholder={name} value={filter[word] ?? ""} onChange={(event) => setQuery({ [word]: event.currentTarget.value || null, cursor: null })} />
+          <Typed key={word} label={name} word={word} value={filter[word]} />
         ))}
       </div>
       <Card isFlush>

@@ -1,13 +1,15 @@
 // What a tenant's agents may still spend, and where it went.
 import { useState } from "preact/hooks";
-import { balance, statement, type Balance, type StatementEntry } from "../api/credits";
+import { balance, budgets, statement, type Balance, type StatementEntry } from "../api/credits";
+import { BudgetsCard } from "../credits/budgets";
 import { DepositDialog } from "../credits/deposit";
 import { credits, plural } from "../format";
 import { useLiveReload } from "../live/live";
-import { place, setQuery } from "../router";
+import { place } from "../router";
 import { useLoad } from "../state/load";
 import { may, me } from "../state/session";
 import { Button } from "../ui/button";
+import { Typed } from "../ui/filters";
 import { Empty } from "../ui/notes";
 import { cursorHere, Pager } from "../ui/pager";
 import { Card, Figure, Page } from "../ui/page";
@@ -23,13 +25,16 @@ export function CreditsPage() {
   const cursor = cursorHere();
   const [isDepositing, setDepositing] = useState(false);
   const sums = useLoad(`credits ${tenant}`, (abort) => balance(tenant, abort));
+  const limits = useLoad(`budgets ${tenant}`, (abort) => budgets(tenant, abort));
   const entries = useLoad(`statement ${tenant} ${cursor ?? ""}`, (abort) => statement(tenant, cursor, abort));
   const reload = (): void => {
     sums.reload();
+    limits.reload();
     if (cursor === null) entries.reload();
   };
   useLiveReload(reload, { everyMs: 2_000 });
   const isEmpty = sums.data !== undefined && isUnused(sums.data);
+  const hasBudgets = limits.data !== undefined && limits.data.items.length > 0;
   return (
     <Page
       title="Credits"
@@ -40,14 +45,17 @@ export function CreditsPage() {
         <div class="filters" role="search">
           <label class="filter-named">
             Tenant
-            <input class="filter-typed" value={tenant} onChange={(event) => setQuery({ tenant: event.currentTarget.value || null, cursor: null })} />
+            <Typed label="Tenant" word="tenant" value={tenant} />
           </label>
         </div>
       )}
       {isEmpty ? (
-        <Card>
-          <NoPurse tenant={tenant} />
-        </Card>
+        <>
+          <Card>
+            <NoPurse tenant={tenant} />
+          </Card>
+          {hasBudgets && <BudgetsCard tenant={tenant} of={limits} />}
+        </>
       ) : (
         <>
           <View of={sums} lines={2}>
@@ -59,6 +67,7 @@ export function CreditsPage() {
               </div>
             )}
           </View>
+          {(hasBudgets || may("credits:write")) && <BudgetsCard tenant={tenant} of={limits} />}
           <Card title="Statement" isFlush>
             <View of={entries} lines={8}>
               {(page) =>

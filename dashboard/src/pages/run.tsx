@@ -59,7 +59,9 @@ export function RunPage({ id }: { id: string }) {
 }
 
 function Actions({ run, reload }: { run: Run; reload: () => void }) {
-  useShortcuts({ p: () => navigate(replayPage(run.run_id)) });
+  const task = taskHere(run);
+  const replay = (): void => navigate(replayPage(run.run_id, task?.parent ? { task: task.task_id } : {}));
+  useShortcuts({ p: replay });
   async function cancel(): Promise<void> {
     const text = "Its tasks end at once, wherever they are. What was done stays done, and what was not spent goes back.";
     if (!(await confirm({ title: "Stop this run?", text, verb: "Stop it", isDangerous: true }))) return;
@@ -68,7 +70,7 @@ function Actions({ run, reload }: { run: Run; reload: () => void }) {
   }
   return (
     <>
-      <Button icon="play" onClick={() => navigate(replayPage(run.run_id))}>
+      <Button icon="play" onClick={replay}>
         Replay
       </Button>
       {!runs.isOver(run.state) && may("runs:cancel") && (

@@ -9,9 +9,10 @@ import { NewRunDialog } from "../runs/newrun";
 import { runStateName, toneOfRun } from "../runs/state";
 import { useLoad } from "../state/load";
 import { useRowFocus } from "../state/rowfocus";
-import { may } from "../state/session";
+import { may, me } from "../state/session";
 import { useShortcuts } from "../state/shortcuts";
 import { Button } from "../ui/button";
+import { Typed } from "../ui/filters";
 import { Empty } from "../ui/notes";
 import { cursorHere, Pager } from "../ui/pager";
 import { Card, Page } from "../ui/page";
@@ -34,6 +35,7 @@ export function RunsPage() {
       actions={mayAsk && <Button kind="main" icon="plus" onClick={() => setAsking(true)}>New run</Button>}
     >
       <StateTabs />
+      <RunFilters />
       <RunList onAsk={mayAsk ? () => setAsking(true) : undefined} />
       {isAsking && <NewRunDialog onClose={() => setAsking(false)} />}
     </Page>
@@ -44,6 +46,16 @@ function StateTabs() {
   const state = place.value.query.get("state") ?? "";
   const tabs = [{ id: "", name: "All" }, ...SHOWN.map((one) => ({ id: one as string, name: runStateName(one), state: toneOfRun(one) }))];
   return <Tabs label="State" tabs={tabs} current={state} onPick={(id) => setQuery({ state: id || null, cursor: null })} />;
+}
+
+function RunFilters() {
+  const { tenant, workspace } = filterHere();
+  return (
+    <div class="filters" role="search">
+      {me.value?.tenant === null && <Typed label="Tenant" word="tenant" value={tenant} />}
+      <Typed label="Workspace" word="workspace" value={workspace} />
+    </div>
+  );
 }
 
 function RunList({ onAsk }: { onAsk: (() => void) | undefined }) {
@@ -59,7 +71,7 @@ function RunList({ onAsk }: { onAsk: (() => void) | undefined }) {
       <View of={load} lines={10}>
         {(page) =>
           rows.length === 0 ? (
-            <NoRuns isFiltered={Object.keys(filter).length > 0} onAsk={onAsk} />
+            <NoRuns filter={filter} onAsk={onAsk} />
           ) : (
             <>
               <Table label="Runs" columns={columnsOf(rows)} rows={rows} keyOf={(run) => run.run_id} focused={focused} />
@@ -72,14 +84,20 @@ function RunList({ onAsk }: { onAsk: (() => void) | undefined }) {
   );
 }
 
+const FILTER_WORDS = ["state", "tenant", "workspace"] as const;
+
 function filterHere(): RunFilter {
-  const state = place.value.query.get("state");
-  const tenant = place.value.query.get("tenant");
-  return { ...(state ? { state } : {}), ...(tenant ? { tenant } : {}) };
+  const found: RunFilter = {};
+  for (const word of FILTER_WORDS) {
+    const value = place.value.query.get(word);
+    if (value) found[word] = value;
+  }
+  return found;
 }
 
-function NoRuns({ isFiltered, onAsk }: { isFiltered: boolean; onAsk: (() => void) | undefined }) {
-  if (isFiltered) return <Empty title="No run is in this state">Those that come to it appear here by themselves.</Empty>;
+function NoRuns({ filter, onAsk }: { filter: RunFilter; onAsk: (() => void) | undefined }) {
+  if (filter.tenant || filter.workspace) return <Empty title="No run fits">Names are to be given in full. Runs that fit appear here by themselves.</Empty>;
+  if (filter.state) return <Empty title="No run is in this state">Those that come to it appear here by themselves.</Empty>;
   return (
     <Empty title="No runs yet" action={onAsk && <Button icon="plus" onClick={onAsk}>Ask for the first</Button>}>
       A run is something that agents were asked to do: here, by <code>agents.submit(…)</code>, or over HTTP.

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { comparePage, jobPage, runPage, taskPage } from "../addresses";
+import { comparePage, jobPage, runPage, runsPage, taskPage } from "../addresses";
 import { task as taskOf, type Run, type RunTask } from "../api/runs";
 import { credits, NONE } from "../format";
 import { firstWords } from "../runs/columns";
@@ -15,6 +15,7 @@ export function RunFacts({ run, task }: { run: Run; task: RunTask }) {
   const facts: (Fact | false)[] = [
     ["Run", <span class="copied"><code>{run.run_id}</code><Copy text={run.run_id} label="Copy the run's id" /></span>],
     ["Tenant", run.tenant],
+    run.workspace !== null && ["Workspace", <a href={runsPage({ tenant: run.tenant, workspace: run.workspace })}>{run.workspace}</a>],
     ["Asked by", run.created_by || NONE],
     ["Asked", <><Moment ms={run.created_ms} /> <span class="muted"><Ago ms={run.created_ms} /></span></>],
     parent !== undefined && ["Part of", <a href={taskPage(run.run_id, parent.task_id)}>{firstWords(parent.prompt, 60)}</a>],

@@ -7,7 +7,7 @@ export interface ToolUse {
   /** The beginning of it, as the log has it; the journal has all. */
   input: string;
   output: string | null;
-  state: "running" | "done" | "failed" | "lost";
+  state: "running" | "done" | "failed" | "stopped" | "lost";
   starts: number;
   startedMs: number;
   tookMs: number | null;
@@ -18,7 +18,9 @@ export interface ModelCall {
   step: number;
   model: string;
   text: string;
-  state: "asked" | "streaming" | "done" | "lost";
+  state: "asked" | "streaming" | "done" | "failed" | "stopped" | "lost";
+  /** What it failed by. */
+  problem: TaskProblem | null;
   tokens: number;
   tools: ToolUse[];
   atMs: number;
@@ -54,14 +56,18 @@ export function tell(story: Story, event: RunEvent): void {
   if (how !== undefined) return end(story, how, data, atMs);
   switch (kind) {
     case "job_started":
-      loseWhatRan(story, atMs);
+      // A worker that comes to an end of what it does tells of it: the one before told nothing more.
+      breakOff(story, "lost", null, atMs);
       story.chapters.push({ kind: "activation", number: whole(data["activation"]), attempt: whole(data["attempt"]), atMs });
       break;
-    case "job_retrying":
-      loseWhatRan(story, atMs);
-      story.chapters.push({ kind: "retry", attempt: whole(data["attempt"]), problem: (data["error"] ?? null) as TaskProblem | null, atMs });
+    case "job_retrying": {
+      const problem = problemIn(data);
+      const isTold = breakOff(story, "failed", problem, atMs);
+      story.chapters.push({ kind: "retry", attempt: whole(data["attempt"]), problem: isTold ? null : problem, atMs });
       break;
+    }
     case "job_suspended":
+      if (data["error"]) breakOff(story, "failed", problemIn(data), atMs);
       story.chapters.push(data["question"] ? { kind: "question", question: data["question"] as unknown as Question, atMs } : { kind: "note", title: "Waits", message: text(data["message"]), atMs });
       break;
     case "job_progress":
@@ -116,26 +122,33 @@ function tellOfTool(story: Story, { kind, at_ms: atMs, data }: RunEvent): void {
 }
 
 function end(story: Story, how: string, data: RunEvent["data"], atMs: number): void {
-  loseWhatRan(story, atMs);
-  const result = data["result"];
-  const status = result !== null && typeof result === "object" && !Array.isArray(result) ? text(result["status"]) : "";
+  const value = data["result"];
+  const result = value !== null && typeof value === "object" && !Array.isArray(value) ? value : {};
+  const status = text(result["status"]);
+  breakOff(story, how === "failed" ? "failed" : "stopped", problemIn(result), atMs);
   story.chapters.push({ kind: "end", how: status || how, atMs });
 }
 
-/** What was under way when its worker died or the run ended comes to no end of its own. */
-function loseWhatRan(story: Story, atMs: number): void {
+/** What was under way comes to no end of its own. Whether a call of a model was, and so has the problem. */
+function breakOff(story: Story, state: "failed" | "stopped" | "lost", problem: TaskProblem | null, atMs: number): boolean {
+  let isTold = false;
   for (const chapter of story.chapters) {
     if (chapter.kind !== "model") continue;
     if (chapter.state === "asked" || chapter.state === "streaming") {
-      chapter.state = "lost";
-      chapter.endedMs = atMs;
+      Object.assign(chapter, { state, problem: state === "failed" ? problem : null, endedMs: atMs });
+      isTold ||= chapter.problem !== null;
     }
-    for (const use of chapter.tools) if (use.state === "running") use.state = "lost";
+    for (const use of chapter.tools) if (use.state === "running") use.state = state;
   }
+  return isTold;
+}
+
+function problemIn(data: RunEvent["data"]): TaskProblem | null {
+  return (data["error"] ?? null) as TaskProblem | null;
 }
 
 function newCall(step: number, atMs: number): ModelCall {
-  return { kind: "model", step, model: "", text: "", state: "asked", tokens: 0, tools: [], atMs, endedMs: null };
+  return { kind: "model", step, model: "", text: "", state: "asked", problem: null, tokens: 0, tools: [], atMs, endedMs: null };
 }
 
 function newUse(callId: string, data: RunEvent["data"], atMs: number): ToolUse {

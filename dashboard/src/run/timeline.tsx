@@ -1,6 +1,6 @@
 // What a task did, step after step, as it does it.
 import type { ComponentChildren } from "preact";
-import { isOver, type RunState, type RunTask, type TaskStep } from "../api/runs";
+import { isOver, type RunState, type RunTask, type TaskProblem, type TaskStep } from "../api/runs";
 import { replayPage } from "../addresses";
 import { count, duration, plural } from "../format";
 import { Card } from "../ui/page";
@@ -69,11 +69,11 @@ function ChapterView({ chapter, calls, isFirst }: ChapterProps) {
     case "model":
       return <ModelCallView call={chapter} calls={calls} />;
     case "activation":
-      return <Entry tone="active" title={isFirst ? "A worker began" : "Resumed by another worker"} atMs={chapter.atMs} note={isFirst ? "" : `activation ${chapter.number}; what was done is not done again`} isSmall />;
+      return <Entry tone="active" title={isFirst ? "A worker began" : "Resumed"} atMs={chapter.atMs} note={isFirst ? "" : `activation ${chapter.number}; what was done is not done again`} isSmall />;
     case "retry":
       return (
         <Entry tone="delayed" title="Failed, to be tried again" atMs={chapter.atMs} note={`attempt ${chapter.attempt}`} isSmall>
-          {chapter.problem && <p class="timeline-detail is-bad">{chapter.problem.message} <code>{chapter.problem.code}</code></p>}
+          <ProblemLine problem={chapter.problem} />
         </Entry>
       );
     case "question":
@@ -97,7 +97,18 @@ const NOTES: Record<ModelCall["state"], string> = {
   asked: "the model is asked",
   streaming: "the model answers",
   done: "",
+  failed: "failed",
+  stopped: "stopped before its end",
   lost: "its answer was lost with its worker",
+};
+
+const TONES: Record<ModelCall["state"], string> = {
+  asked: "active is-live",
+  streaming: "active is-live",
+  done: "completed",
+  failed: "failed",
+  stopped: "waiting",
+  lost: "delayed",
 };
 
 function ModelCallView({ call, calls }: { call: ModelCall; calls: Map<string, WholeCall> }) {
@@ -105,8 +116,9 @@ function ModelCallView({ call, calls }: { call: ModelCall; calls: Map<string, Wh
   const took = call.endedMs !== null && call.state === "done" ? duration(Math.max(0, call.endedMs - call.atMs)) : "";
   const note = [call.model, NOTES[call.state], call.tokens ? `${count(call.tokens)} tokens` : "", took].filter(Boolean).join(" · ");
   return (
-    <Entry tone={isLive ? "active is-live" : call.state === "lost" ? "delayed" : "completed"} title={`Step ${call.step}`} atMs={call.atMs} note={note}>
+    <Entry tone={TONES[call.state]} title={`Step ${call.step}`} atMs={call.atMs} note={note}>
       {(call.text || isLive) && <Words text={call.text} isLive={isLive} />}
+      <ProblemLine problem={call.problem} />
       {call.tools.length > 0 && (
         <div class="tools">
           {asAsked(call.tools, calls).map((use) => (
@@ -115,6 +127,15 @@ function ModelCallView({ call, calls }: { call: ModelCall; calls: Map<string, Wh
         </div>
       )}
     </Entry>
+  );
+}
+
+function ProblemLine({ problem }: { problem: TaskProblem | null }) {
+  if (problem === null) return null;
+  return (
+    <p class="timeline-detail is-bad">
+      {problem.message} <code>{problem.code}</code>
+    </p>
   );
 }
 

@@ -9,6 +9,7 @@ const STATES: Record<ToolUse["state"], [name: string, tone: string]> = {
   running: ["running", "active"],
   done: ["done", "completed"],
   failed: ["failed", "failed"],
+  stopped: ["stopped before its end", "waiting"],
   lost: ["lost with its worker", "delayed"],
 };
 

@@ -23,6 +23,7 @@ export function columnsOf(rows: RunRow[]): Column<RunRow>[] {
       ),
     },
     !areOfOne && { name: "Tenant", cell: (run) => run.tenant },
+    rows.some((run) => run.workspace !== null) && { name: "Workspace", cell: (run) => run.workspace ?? <span class="muted">{NONE}</span> },
     { name: "Who", cell: (run) => run.created_by || <span class="muted">{NONE}</span> },
     { name: "Took", isNumber: true, cell: took },
     { name: "Credits", isNumber: true, cell: (run) => credits(run.spent) },

@@ -5,12 +5,13 @@ import { me } from "../state/session";
 import { say } from "../state/toasts";
 import { Dialog } from "../ui/dialog";
 import { Field, Files, Form, LongText, type FormValues } from "../ui/form";
+import { LimitFields, limitsFrom } from "./limits";
 
 export function NewRunDialog({ onClose }: { onClose: () => void }) {
   async function send(values: FormValues): Promise<void> {
     const tenant = values.text("tenant");
+    const workspace = values.text("workspace");
     const model = values.text("model");
-    const most = values.number("max_credits");
     const prompt = values.text("prompt") ?? "";
     // Not before there is something to do with them.
     const given = prompt ? await Promise.all(values.files("files").map((file) => addInput(file, tenant))) : [];
@@ -18,8 +19,9 @@ export function NewRunDialog({ onClose }: { onClose: () => void }) {
       prompt,
       files: given.map((file) => file.id),
       ...(tenant === null ? {} : { tenant }),
+      ...(workspace === null ? {} : { workspace }),
       ...(model === null ? {} : { model }),
-      ...(most === null ? {} : { max_credits: most }),
+      ...limitsFrom(values),
     });
     say("The run waits for a worker");
     onClose();
@@ -32,9 +34,10 @@ export function NewRunDialog({ onClose }: { onClose: () => void }) {
         <Files label="Files" name="files" hint="The agent finds them in /inputs." />
         <div class="form-row">
           {me.value?.tenant === null && <Field label="Tenant" name="tenant" hint="who pays; empty: default" />}
+          <Field label="Workspace" name="workspace" hint="a part of the tenant; empty: none" />
           <Field label="Model" name="model" hint="empty: the usual one" />
-          <Field label="Most credits" name="max_credits" type="number" min={1} hint="empty: twice what it is expected to cost" />
         </div>
+        <LimitFields />
       </Form>
     </Dialog>
   );

@@ -75,6 +75,13 @@ function status(alert: Alert) {
   return <span class={`badge ${alert.is_enabled ? "tone-good" : ""}`}>{alert.is_enabled ? "On" : "Off"}</span>;
 }
 
+function condition({ condition, tells }: Alert) {
+  if (!tells) return <code class="muted">{JSON.stringify(condition)}</code>;
+  const { failed, minutes = 1, queue } = condition as { failed: number; minutes?: number; queue?: string };
+  const within = minutes === 1 ? "a minute" : `${minutes} minutes`;
+  return `${failed} ${failed === 1 ? "job fails" : "jobs fail"} within ${within}${queue === undefined ? "" : ` in ${queue}`}`;
+}
+
 function columns(reload: () => void, edit: (alert: Alert) => void): Column<Alert>[] {
   async function toggle({ id, name, condition, channel, is_enabled }: Alert): Promise<void> {
     const done = is_enabled ? `${name} is off` : `${name} is on`;
@@ -89,7 +96,7 @@ function columns(reload: () => void, edit: (alert: Alert) => void): Column<Alert
   return [
     { name: "Name", isTitle: true, cell: (alert) => alert.name },
     { name: "Status", cell: status },
-    { name: "Condition", isWide: true, cell: (alert) => <code class="muted">{JSON.stringify(alert.condition)}</code> },
+    { name: "Told when", isWide: true, cell: condition },
     { name: "Changed", isNumber: true, cell: (alert) => <Ago ms={alert.changed_ms} /> },
     {
       name: "Actions",

@@ -1,9 +1,12 @@
 // Fields with labels, and a form that shows the server's refusal beside the field it is about.
-import type { ComponentChildren } from "preact";
-import { useId, useState } from "preact/hooks";
+import { createContext, type ComponentChildren } from "preact";
+import { useContext, useEffect, useId, useRef, useState } from "preact/hooks";
 import { asProblem, Problem } from "../api/problem";
 import type { Json } from "../api/wire";
 import { Button } from "./button";
+
+/** What the server refused the form for, where that is about one of its fields. */
+const Refusal = createContext<Problem | null>(null);
 
 interface FieldProps {
   label: string;
@@ -18,16 +21,14 @@ interface FieldProps {
 
 export function Field({ label, name, value, hint, type = "text", isRequired = false, autocomplete = "off", min }: FieldProps) {
   return (
-    <Labelled label={label} hint={hint}>
-      {(id, hintId) => (
+    <Labelled label={label} name={name} hint={hint}>
+      {(given) => (
         <input
-          id={id}
+          {...given}
           type={type as "text"}
-          name={name}
           defaultValue={value === null || value === undefined ? "" : String(value)}
           required={isRequired}
           autocomplete={autocomplete}
-          aria-describedby={hintId}
           {...(min === undefined ? {} : { min })}
         />
       )}
@@ -37,9 +38,9 @@ export function Field({ label, name, value, hint, type = "text", isRequired = fa
 
 export function Choice({ label, name, options, value }: { label: string; name: string; options: readonly string[]; value?: string }) {
   return (
-    <Labelled label={label}>
-      {(id) => (
-        <select id={id} name={name}>
+    <Labelled label={label} name={name}>
+      {(given) => (
+        <select {...given}>
           {options.map((option) => (
             <option key={option} value={option} selected={option === value}>
               {option}
@@ -80,8 +81,8 @@ interface LongTextProps {
 
 export function LongText({ label, name, value, hint, rows = 10 }: LongTextProps) {
   return (
-    <Labelled label={label} hint={hint}>
-      {(id, hintId) => <textarea id={id} name={name} rows={rows} spellcheck={false} defaultValue={value} aria-describedby={hintId} />}
+    <Labelled label={label} name={name} hint={hint}>
+      {(given) => <textarea {...given} rows={rows} spellcheck={false} defaultValue={value} />}
     </Labelled>
   );
 }
@@ -89,28 +90,54 @@ export function LongText({ label, name, value, hint, rows = 10 }: LongTextProps)
 /** Any number of files of the reader's own. */
 export function Files({ label, name, hint }: { label: string; name: string; hint?: string }) {
   return (
-    <Labelled label={label} hint={hint}>
-      {(id, hintId) => <input id={id} type="file" name={name} multiple aria-describedby={hintId} />}
+    <Labelled label={label} name={name} hint={hint}>
+      {(given) => <input {...given} type="file" multiple />}
     </Labelled>
   );
 }
 
-interface LabelledProps {
-  label: string;
-  hint?: string | undefined;
-  children: (id: string, hintId: string | undefined) => ComponentChildren;
+/** What ties a field to its label, its hint and its refusal. */
+interface Given {
+  id: string;
+  name: string;
+  "aria-describedby": string | undefined;
+  "aria-invalid": true | undefined;
 }
 
-/** The hint describes the field, and is no part of its name. */
-function Labelled({ label, hint, children }: LabelledProps) {
+interface LabelledProps {
+  label: string;
+  name: string;
+  hint?: string | undefined;
+  children: (given: Given) => ComponentChildren;
+}
+
+/** The hint and the refusal describe the field, and are no part of its name. */
+function Labelled({ label, name, hint, children }: LabelledProps) {
   const id = useId();
-  const hintId = hint ? `${id}-hint` : undefined;
+  const problem = useContext(Refusal);
+  const isRefused = problem?.field === name;
+  const described = [isRefused && `${id}-problem`, hint && `${id}-hint`].filter(Boolean).join(" ");
   return (
     <div class="field">
       <label for={id}>{label}</label>
-      {children(id, hintId)}
-      {hint && <small id={hintId}>{hint}</small>}
+      {children({ id, name, "aria-describedby": described || undefined, "aria-invalid": isRefused || undefined })}
+      {isRefused && (
+        <small id={`${id}-problem`} class="is-bad" role="alert">
+          {wordsOf(problem)} <code>{problem.code}</code>
+        </small>
+      )}
+      {hint && <small id={`${id}-hint`}>{hint}</small>}
     </div>
+  );
+}
+
+/** Fields that few need. What is wrong in one of them unfolds it. */
+export function Folded({ title, children }: { title: string; children: ComponentChildren }) {
+  return (
+    <details class="folded form-folded" onInvalidCapture={(event) => (event.currentTarget.open = true)}>
+      <summary>{title}</summary>
+      {children}
+    </details>
   );
 }
 
@@ -161,9 +188,27 @@ export function jsonFrom(values: FormValues, name: string): Json {
   }
 }
 
+/** The server begins with the name of the field, which the reader sees already. */
+function wordsOf(problem: Problem): string {
+  const words = problem.detail || problem.title;
+  return problem.field !== null && words.startsWith(`${problem.field}: `) ? words.slice(problem.field.length + 2) : words;
+}
+
+function fieldIn(form: HTMLFormElement | null, name: string | null): HTMLElement | null {
+  const found = name === null ? null : form?.elements.namedItem(name);
+  return found instanceof HTMLElement ? found : null;
+}
+
 export function Form({ verb, isDangerous = false, onSend, onCancel, children }: FormProps) {
   const [problem, setProblem] = useState<Problem | null>(null);
   const [isSending, setSending] = useState(false);
+  const form = useRef<HTMLFormElement>(null);
+  const refused = fieldIn(form.current, problem?.field ?? null);
+  useEffect(() => {
+    const folded = refused?.closest("details");
+    if (folded) folded.open = true;
+    refused?.focus();
+  }, [problem]);
 
   async function send(event: SubmitEvent): Promise<void> {
     event.preventDefault();
@@ -179,12 +224,12 @@ export function Form({ verb, isDangerous = false, onSend, onCancel, children }: 
   }
 
   return (
-    <form class="form" onSubmit={(event) => void send(event as SubmitEvent)}>
-      {children}
-      {problem && (
+    <form ref={form} class="form" onSubmit={(event) => void send(event as SubmitEvent)}>
+      <Refusal.Provider value={problem}>{children}</Refusal.Provider>
+      {problem && refused === null && (
         <p class="form-problem" role="alert">
           {problem.field && <b>{problem.field}: </b>}
-          {problem.detail || problem.title} {problem.code === "credits-short" && "Deposit some on the page Credits, or ask an admin to. "}
+          {wordsOf(problem)} {problem.code === "credits-short" && "Deposit some on the page Credits, or ask an admin to. "}
           <code>{problem.code}</code>
         </p>
       )}

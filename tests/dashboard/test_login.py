@@ -1,0 +1,115 @@
+"""Users, from the first one on, with whom the door closes: the login, a session, what each role is shown."""
+
+import re
+from typing import Literal
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, Page, expect
+
+from tests.dashboard.axe import serious_findings
+from tests.dashboard.conftest import Opener
+from tests.dashboard.stage import Stage
+
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.xdist_group("dashboard")]
+
+PASSWORD = "correct horse battery"
+
+
+async def _log_in(page: Page, name: str, password: str = PASSWORD) -> None:
+    await page.get_by_label("Name").fill(name)
+    await page.get_by_label("Password").fill(password)
+    await page.get_by_role("button", name="Log in").click()
+
+
+async def _make_user(page: Page, name: str, role: str) -> None:
+    await page.get_by_role("button", name="New user").click()
+    dialog = page.get_by_role("dialog")
+    await dialog.get_by_label("Name").fill(name)
+    await dialog.get_by_label("Password").fill(PASSWORD)
+    await dialog.get_by_label("Role").select_option(role)
+    await dialog.get_by_role("button", name="Make the user").click()
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session", autouse=True)
+async def _first_user(browser: Browser, stage: Stage) -> None:
+    """Ann, an admin. Whoever made her has to log in too."""
+    page = await browser.new_page(base_url=stage.url)
+    await page.goto("/settings/users")
+    await _make_user(page, "ann", "admin")
+    await expect(page.get_by_role("button", name="Log in")).to_be_visible()
+    await page.close()
+
+
+async def test_who_has_the_password_comes_in(open_page: Opener) -> None:
+    page = await open_page("/settings/users", may_fail=True)
+    await _log_in(page, "ann", "a wrong password")
+    await expect(page.get_by_role("alert")).to_contain_text("unauthenticated")
+    await _log_in(page, "ann")
+    await expect(page.get_by_role("row", name=re.compile("ann"))).to_be_visible()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+async def test_the_login_has_no_serious_finding(open_page: Opener, theme: Literal["light", "dark"]) -> None:
+    page = await open_page("/", may_fail=True, color_scheme=theme, bypass_csp=True)
+    await expect(page.get_by_role("button", name="Log in")).to_be_visible()
+    assert await serious_findings(page) == []
+
+
+async def test_a_session_writes_and_ends(open_page: Opener) -> None:
+    page = await open_page("/settings/keys", may_fail=True)
+    await _log_in(page, "ann")
+    await page.get_by_role("button", name="New key").click()
+    dialog = page.get_by_role("dialog")
+    await dialog.get_by_label("Name").fill("ci")
+    await dialog.get_by_role("button", name="Make the key").click()
+    text = await page.get_by_role("dialog").locator(".secret code").inner_text()
+    assert re.fullmatch(r"bp_[0-9a-f]{12}_[A-Za-z0-9_-]{43}", text)
+    await page.get_by_role("button", name="Done").click()
+    await expect(page.get_by_text(text)).to_have_count(0)
+    row = page.get_by_role("row", name=re.compile(r"\bci\b"))
+    await row.get_by_role("button", name="Revoke").click()
+    await page.get_by_role("dialog").get_by_role("button", name="Revoke").click()
+    await expect(row).to_contain_text("Revoked")
+    await page.get_by_role("button", name="Log out").click()
+    await expect(page.get_by_role("button", name="Log in")).to_be_visible()
+    await page.goto("/jobs")
+    await expect(page.get_by_role("button", name="Log in")).to_be_visible()
+
+
+async def test_a_reviewer_is_shown_no_button_that_would_be_refused(open_page: Opener, stage: Stage) -> None:
+    await stage.shop.broken.add(why="to be reviewed")
+    page = await open_page("/settings/users", may_fail=True)
+    await _log_in(page, "ann")
+    await _make_user(page, "rex", "reviewer")
+    await expect(page.get_by_role("row", name=re.compile("rex"))).to_be_visible()
+    other = await open_page("/dead-letters", may_fail=True)
+    await _log_in(other, "rex")
+    await expect(other.get_by_role("button", name="Retry all that fit")).to_be_visible()
+    await expect(other.get_by_role("button", name="Purge all that fit")).to_have_count(0)
+    await other.get_by_role("link", name="Settings").click()
+    await expect(other.get_by_role("button", name="Appearance")).to_be_visible()
+    await expect(other.get_by_role("button", name="API keys")).to_have_count(0)
+
+
+async def test_a_user_gets_another_password_and_is_disabled(open_page: Opener) -> None:
+    """Either ends all sessions of the user; who is disabled does not come in again."""
+    page = await open_page("/settings/users", may_fail=True)
+    await _log_in(page, "ann")
+    await _make_user(page, "max", "reviewer")
+    row, dialog = page.get_by_role("row", name=re.compile("max")), page.get_by_role("dialog")
+    await row.get_by_role("button", name="Password").click()
+    await dialog.get_by_label("Password").fill("another horse battery")
+    await dialog.get_by_role("button", name="Set the password").click()
+    await expect(dialog).to_have_count(0)
+    other = await open_page("/jobs", may_fail=True)
+    await _log_in(other, "max")
+    await expect(other.get_by_role("alert")).to_contain_text("unauthenticated")
+    await _log_in(other, "max", "another horse battery")
+    await expect(other.get_by_role("heading", name="Jobs", level=1)).to_be_visible()
+    await row.get_by_role("button", name="Disable").click()
+    await dialog.get_by_role("button", name="Disable").click()
+    await expect(row).to_contain_text("Disabled")
+    await other.reload()
+    await _log_in(other, "max", "another horse battery")
+    await expect(other.get_by_role("alert")).to_contain_text("unauthenticated")
