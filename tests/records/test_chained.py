@@ -10,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bullpen.errors import CreditsShort, LeaseLost, RecordMissing
 from bullpen.job.entries import JournalEntry
+from bullpen.records import postgres
 from bullpen.records.chained import Chain, Part
 from bullpen.records.credits.ledger import Ledger
 from bullpen.records.credits.words import HoldState
@@ -62,12 +63,13 @@ class _Step:
         self.chain.add(self._runs.telling(run, "task", [_LINE]))
 
 
-async def _step(database: Database, *fill: Callable[[_Step], None]) -> None:
-    async with database.writing(brief=True) as connection:
+async def _step(database: Database, *fill: Callable[[_Step], None], begun: bool = False) -> bool:
+    """All of a transaction; whether nothing had to be done twice."""
+    async with database.writing(brief=True, begun=begun) as connection:
         step = _Step(connection, database)
         for one in fill:
             one(step)
-        await step.chain.run()
+        return await step.chain.run_last()
 
 
 async def _sums(database: Database, name: str = "a") -> tuple[int, int, int]:
@@ -94,26 +96,48 @@ def _whole(place: int, hold_id: str, amount: int, *accounts: str, epoch: int = 1
     return fill
 
 
+@pytest.mark.parametrize("begun", [True, False])
 async def test_all_of_it_is_done_in_one_round_trip(
-    database: Database, records: Records, monkeypatch: pytest.MonkeyPatch
+    database: Database, records: Records, monkeypatch: pytest.MonkeyPatch, *, begun: bool
 ) -> None:
     """On SQLite, which has none, in turn."""
     fetch, fetched = Prepared.fetch, 0
+    begin, began = postgres.begin, 0
 
     async def counted(self: Prepared, *given: Any) -> Any:
         nonlocal fetched
         fetched += 1
         return await fetch(self, *given)
 
+    async def counted_begin(connection: AsyncConnection) -> None:
+        nonlocal began
+        began += 1
+        await begin(connection)
+
     monkeypatch.setattr(Prepared, "fetch", counted)
-    await _step(database, _whole(0, "h0", 100, "a", "b"))
-    assert not database.is_postgres or fetched == 1
+    monkeypatch.setattr(postgres, "begin", counted_begin)
+    assert await _step(database, _whole(0, "h0", 100, "a", "b"), begun=begun)
+    assert not database.is_postgres or (fetched, began > 0) == (1, begun)
     assert await _names(database) == ["n0"]
     assert await _sums(database) == await _sums(database, "b") == (900, 100, 0)
     assert await _lines(database) == 1
     await _step(database, lambda step: step.settle("h0", 100, 30, "a", "b"), _whole(1, "h1", 50, "b"))
     assert (await _sums(database), await _sums(database, "b")) == ((970, 0, 30), (920, 50, 30))
     assert await records.credits.unbalanced() == []
+
+
+async def test_what_comes_after_the_last_part_is_not_left_out(database: Database) -> None:
+    done: list[str] = []
+
+    async def note() -> None:
+        done.append("after")
+
+    async with database.writing(brief=True, begun=False) as connection:
+        part = JournalOn(connection, database).putting("run", [JournalEntry(0, "n0")], epoch=1)
+        chain = Chain(connection, database)
+        chain.add(Part(part.links, part.otherwise, note))
+        assert await chain.run_last()
+    assert (done, await _names(database)) == (["after"], ["n0"])
 
 
 async def test_a_row_may_change_twice(database: Database, records: Records) -> None:
@@ -123,6 +147,25 @@ async def test_a_row_may_change_twice(database: Database, records: Records) -> N
     assert await _sums(database) == (_ALL - 30 - 50 - 60, 110, 30)
     assert await _names(database) == ["n0", "n1", "n2"]
     assert await _lines(database) == 3
+    assert await records.credits.unbalanced() == []
+
+
+async def test_what_cannot_be_done_at_once_is_done_in_turn(database: Database, records: Records) -> None:
+    """A part that ends otherwise, and a row that is changed twice: nothing is done twice, and nothing left out."""
+
+    async def more(ledger: Ledger, need: int) -> None:
+        await ledger.deposit("b", need, key="more")
+
+    def short(step: _Step) -> None:
+        step.put(0)
+        step.hold("h0", _ALL + 1, "b", more=more)
+        step.tell()
+
+    assert await _step(database, short) is not database.is_postgres
+    assert (await _names(database), await _lines(database)) == (["n0"], 1)
+    assert await _sums(database, "b") == (_ALL, _ALL + 1, 0)
+    assert await _step(database, lambda step: step.settle("h0", _ALL + 1, 1, "b"), _whole(1, "h1", 50, "b"))
+    assert await _sums(database, "b") == (2 * _ALL - 50, 50, 1)
     assert await records.credits.unbalanced() == []
 
 

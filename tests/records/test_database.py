@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bullpen.clock import SYSTEM_CLOCK
 from bullpen.records.database import Database, database_at
-from bullpen.records.sqlite import RecordsConnection
+from bullpen.records.sqlite import Disk, RecordsConnection
 
 
 @pytest.fixture
@@ -76,6 +76,25 @@ async def test_what_is_brief_stays_in_the_loop_until_it_goes_aside(database: Dat
     assert here not in {thread for _, thread in far}
     assert first is not None
     assert first[0] == 1
+
+
+async def test_commits_leave_the_loop_for_a_while_once_one_was_slow(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken_s = iter([0.0001, 0.0001, 0.5, *[0.0001] * 97])
+    threads: list[int] = []
+    note = Disk.note
+
+    def noted(disk: Disk, _: float) -> None:
+        threads.append(threading.get_ident())
+        note(disk, next(taken_s))
+
+    monkeypatch.setattr(Disk, "note", noted)
+    for n in range(100):
+        await _write(database, str(n), brief=True)
+    in_the_loop = [thread == threading.get_ident() for thread in threads]
+    assert in_the_loop[:4] == [False, True, True, False]
+    assert in_the_loop[-1]
 
 
 def _add_function(connection: AsyncConnection, name: str, function: Callable[[], int]) -> None:

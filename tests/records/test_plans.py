@@ -5,13 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import event
+from sqlalchemy import event, insert
 
 from bullpen.records.audit import AuditFilter
 from bullpen.records.model import leading
 from bullpen.records.model.searching import JobFilter
 from bullpen.records.records import Records
 from bullpen.records.runs.words import TaskState
+from bullpen.records.tables.model import tally
 from tests.support.migrated import migrated_file
 
 
@@ -32,6 +33,10 @@ class Asked:
 
     def _note(self, *call: Any) -> None:
         self._statements.append(call[2])
+
+    def count(self, table: str) -> int:
+        """How many read this table."""
+        return sum(f"FROM {table} " in one.replace("\n", "") for one in self._statements)
 
     async def plan(self, table: str) -> list[str]:
         """How the last one that reads this table finds its rows."""
@@ -134,6 +139,20 @@ async def test_of_each_reason_of_failures_two_jobs_are_read(
     assert "SEARCH newest USING INTEGER PRIMARY KEY (rowid=?)" in steps
 
 
+async def test_the_split_of_a_queue_by_tenant_reads_its_tallies_once(file_records: Records) -> None:
+    """There are as many as tenants have states, and a page of a queue asks again while it is looked at."""
+    row = {"queue": "mail", "state": "waiting", "tenant": "acme", "jobs": 1}
+    async with file_records.database.writing() as connection:
+        await connection.execute(insert(tally), row)
+    asked = Asked(file_records)
+    await file_records.jobs.counts_by_tenant("mail")
+    assert asked.count("bullpen_tally") == 2
+    steps = await asked.plan("bullpen_tally")
+    assert steps == [
+        "SEARCH bullpen_tally USING INDEX sqlite_autoindex_bullpen_tally_1 (queue=? AND state=? AND tenant=?)"
+    ]
+
+
 async def test_minutes_of_a_queue_are_found_by_their_time(file_records: Records) -> None:
     """All of its minutes are those of a week and of each tenant, and a page shows an hour."""
     asked = Asked(file_records)
@@ -172,6 +191,18 @@ async def test_runs_in_a_state_or_a_workspace_go_down_an_index(
     await file_records.runs.page(**wanted)
     (step,) = await asked.plan("bullpen_run")
     assert step.endswith(f"ix_bullpen_run_{index}")
+
+
+@pytest.mark.parametrize("cursor", [None, "1~k"], ids=["first", "next"])
+@pytest.mark.parametrize("tenant, index", [(None, "created"), ("acme", "tenant_created")])
+async def test_a_page_of_keys_goes_down_an_index(
+    file_records: Records, tenant: str | None, index: str, cursor: str | None
+) -> None:
+    """Without one, each page sorts all keys that were ever made: those that are revoked stay."""
+    asked = Asked(file_records)
+    await file_records.keys.list(tenant=tenant, cursor=cursor)
+    (step,) = await asked.plan("bullpen_api_key")
+    assert f"USING INDEX ix_bullpen_api_key_{index}" in step
 
 
 async def test_runs_that_ended_long_ago_are_found_by_their_end(file_records: Records) -> None:

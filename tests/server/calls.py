@@ -41,6 +41,7 @@ _SCHEDULE = "/v1/queues/{queue}/schedules/{schedule}"
 _WEBHOOK = "/v1/webhooks/{webhook_id}"
 _TASK = "/v1/tasks/{task_id}"
 _RUN = "/v1/runs/{run_id}"
+_BUDGET = "/v1/credits/budgets/{period}"
 _HOOK = {"name": "w", "url": "https://w.example/", "tenant": "beta", "is_enabled": False}
 """Off, so that nobody is called."""
 _PLAN = {"plan": {"default_priority": 7}}
@@ -99,6 +100,8 @@ CALLS: dict[tuple[str, str], Call] = {
     ("DELETE", _SCHEDULE): Call("schedules:write"),
     ("GET", "/v1/workers"): Call("workers:read", whole=True),
     ("GET", "/v1/providers"): Call("providers:read", whole=True),
+    ("GET", "/v1/sandboxes"): Call("sandboxes:read", whole=True),
+    ("POST", "/v1/sandboxes/restart"): Call("sandboxes:write", {}, whole=True),
     ("GET", "/v1/events"): Call("events:read", streams=True),
     ("WS", "/v1/events/ws"): Call("events:read", streams=True),
     ("GET", "/v1/events/poll"): Call("events:read", query={"wait_s": "0"}),
@@ -126,6 +129,9 @@ CALLS: dict[tuple[str, str], Call] = {
     ("GET", "/v1/files/{file_id}/content"): Call("runs:read"),
     ("GET", "/v1/credits"): Call("credits:read"),
     ("GET", "/v1/credits/statement"): Call("credits:read"),
+    ("GET", "/v1/credits/budgets"): Call("credits:read"),
+    ("PUT", _BUDGET): Call("credits:write", {"tenant": "gamma", "credits": 1}, whole=True),
+    ("DELETE", _BUDGET): Call("credits:write", query={"tenant": "beta"}, whole=True),
     ("POST", "/v1/credits/deposits"): Call("credits:write", {"tenant": "gamma", "credits": 1}, whole=True),
     ("GET", "/v1/tenants"): Call("tenants:read", whole=True),
     ("POST", "/v1/tenants"): Call("tenants:write", {"id": "gamma"}, whole=True),

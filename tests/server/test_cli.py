@@ -1,4 +1,4 @@
-"""`bullpen server`, `bullpen keys` and `bullpen users`, as processes of their own."""
+"""`bullpen server`, `bullpen keys`, `bullpen users` and `bullpen budgets`, as processes of their own."""
 
 import json
 import re
@@ -49,6 +49,25 @@ def test_users_are_made_listed_and_disabled(tmp_path: Path) -> None:
     assert (ann["name"], ann["role"]) == ("ann", "admin")
     assert ann["disabled_ms"]
     assert "password" not in ann
+
+
+def test_budgets_are_set_listed_and_removed(tmp_path: Path) -> None:
+    assert _bullpen(tmp_path, "budgets").stdout == "No budgets.\n"
+    made = _bullpen(tmp_path, "budgets", "set", "day", "1500", "--tenant", "acme")
+    assert made.stdout == "acme may spend 1500 credits: in each day of UTC\n"
+    assert _bullpen(tmp_path, "budgets", "--tenant", "acme", "set", "total", "7").returncode == 0
+    listed = _bullpen(tmp_path, "budgets", "--tenant", "acme").stdout
+    assert "1,500" in listed
+    assert "never" in listed
+    day, total = json.loads(_bullpen(tmp_path, "budgets", "--tenant", "acme", "--json").stdout)
+    assert (day["period"], day["most"], day["left"]) == ("day", 1_500_000_000, 1_500_000_000)
+    assert (total["period"], total["renews_ms"]) == ("total", None)
+    assert _bullpen(tmp_path, "budgets").stdout == "No budgets.\n"
+    assert _bullpen(tmp_path, "budgets", "remove", "day", "--tenant", "acme").returncode == 0
+    gone = _bullpen(tmp_path, "budgets", "remove", "day", "--tenant", "acme")
+    assert gone.returncode == 1
+    assert "[record-missing]" in gone.stderr
+    assert _bullpen(tmp_path, "budgets", "set", "week", "7").returncode == 2
 
 
 def _get(url: str, path: str, headers: dict[str, str] | None = None) -> bytes:

@@ -11,6 +11,7 @@ from bullpen.errors import RecordsUnavailable
 from bullpen.job.events import Event, EventKind
 from bullpen.job.record import JobRef
 from bullpen.job.verdicts import Completed, Settlement
+from bullpen.server.streams.cursors import Cursors
 from bullpen.server.streams.following import Following
 from bullpen.server.streams.hub import Hub
 from bullpen.server.streams.listening import Listener
@@ -18,6 +19,8 @@ from bullpen.server.streams.telling import Told, Wanted
 from bullpen.stores.base import FROM_START, Store
 from tests.support.around import StoreAround
 from tests.support.places import Place
+
+CURSORS = Cursors(b"secret")
 
 
 @pytest.fixture
@@ -101,7 +104,7 @@ async def test_whoever_comes_whenever_from_wherever_misses_nothing(store: Store,
     async def listen(start: int) -> None:
         await asyncio.sleep(dice.random() / 5)  # not to wait for something: to come at any moment
         heard: list[Told] = []
-        following = Following(hub, wanted, places[start].cursor)
+        following = Following(hub, CURSORS, wanted, places[start].cursor)
         async with asyncio.timeout(60):
             await _hear(following, heard, 199 - start)
         assert _added(heard) == expected[start + 1 :]
@@ -208,7 +211,7 @@ async def test_a_gap_in_the_log_is_told(store: Store, hub: Hub) -> None:
     await _add(store, "two")
     heard: list[Told] = []
     async with asyncio.timeout(60):
-        await _hear(Following(hub, Wanted(queue="mail"), page.cursor), heard, 1)
+        await _hear(Following(hub, CURSORS, Wanted(queue="mail"), page.cursor), heard, 1)
     assert heard[0].words()["kind"] == "gap"
 
 
@@ -216,7 +219,7 @@ async def test_all_queues_go_on_from_one_cursor(store: Store, hub: Hub) -> None:
     await _add(store, "m1", queue="mail")
     await _add(store, "r1", queue="reports")
     wanted = Wanted(kinds=frozenset({EventKind.ADDED}))
-    following = Following(hub, wanted, None)
+    following = Following(hub, CURSORS, wanted, None)
     batches = following.batches(beat_s=0.01)
     assert await anext(batches) == ()
     cursor = following.cursor
@@ -225,7 +228,7 @@ async def test_all_queues_go_on_from_one_cursor(store: Store, hub: Hub) -> None:
     await _add(store, "r2", queue="reports")
     heard: list[Told] = []
     async with asyncio.timeout(60):
-        await _hear(Following(hub, wanted, cursor), heard, 2)
+        await _hear(Following(hub, CURSORS, wanted, cursor), heard, 2)
     assert sorted(str(job) for job in _added(heard)) == ["m2", "r2"]
     assert "reports" not in cursor
 
@@ -267,7 +270,7 @@ async def test_a_channel_waits_for_whoever_catches_up(store: Store, hub: Hub) ->
     """Somebody else leaves meanwhile, and what nobody hears is tidied away."""
     await _add(store, "one")
     page = await store.events("mail", after=FROM_START, limit=1, timeout_ms=0)
-    following = Following(hub, Wanted(queue="mail", kinds=frozenset({EventKind.ADDED})), page.cursor)
+    following = Following(hub, CURSORS, Wanted(queue="mail", kinds=frozenset({EventKind.ADDED})), page.cursor)
     batches = following.batches(tells_start=True)
     assert await anext(batches) == ()
     hub._tidy()
@@ -300,7 +303,7 @@ async def test_a_channel_that_is_just_opened_is_not_tidied_away(store: Store) ->
     around.events = events
     hub = Hub(around, store.queues, limit=1_000)
     async with asyncio.timeout(60):
-        listening = asyncio.create_task(_hear(Following(hub, Wanted(queue="mail"), None), [], 1))
+        listening = asyncio.create_task(_hear(Following(hub, CURSORS, Wanted(queue="mail"), None), [], 1))
         await asked.wait()
         hub._tidy()
         assert list(hub._channels) == ["mail"]
@@ -314,7 +317,7 @@ async def test_a_channel_that_is_just_opened_is_not_tidied_away(store: Store) ->
 async def test_stopping_ends_all_streams(store: Store, hub: Hub) -> None:
     await _add(store, "one")
     heard: list[Told] = []
-    listening = asyncio.create_task(_hear(Following(hub, Wanted(queue="mail"), None), heard, 10))
+    listening = asyncio.create_task(_hear(Following(hub, CURSORS, Wanted(queue="mail"), None), heard, 10))
     async with asyncio.timeout(60):
         while not hub.listeners:
             await asyncio.sleep(0)

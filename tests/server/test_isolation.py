@@ -1,7 +1,9 @@
 """A caller with a tenant gets nothing of another: not by list, id, event or error, and changes nothing of it."""
 
 import asyncio
+import base64
 import contextlib
+import hashlib
 import json
 import re
 from typing import Any
@@ -142,6 +144,22 @@ async def test_the_first_job_of_a_tenant_is_heard_by_who_waited_for_it(world: Wo
         assert heard["cursor"]
         again = await client.get("/v1/events/poll", queue="beta-only", after=heard["cursor"])
         assert again["items"] == []
+
+
+async def test_a_cursor_of_all_queues_does_not_tell_who_guesses_a_name(world: World) -> None:
+    """One as plain hashes would make it is none."""
+    async with client_of(world.site, await key_for(world.site, "operator", tenant="alpha")) as client:
+        cursor = (await client.get("/v1/events/poll"))["cursor"]
+        text = base64.urlsafe_b64decode(cursor.rpartition(".")[2]).decode()
+        assert len(json.loads(text)) > 1
+        plain = {queue: hashlib.sha256(queue.encode()).hexdigest()[:16] for queue in ("mail", "beta-only")}
+        assert not any(name in text for name in plain.values())
+        await client.post("/v1/queues/mail/jobs", {"name": "work"}, status=201)
+        heard = await client.get("/v1/events/poll", after=cursor, wait_s=30)
+        assert {(item["queue"], item["tenant"]) for item in heard["items"]} == {("mail", "alpha")}
+        unkeyed = base64.urlsafe_b64encode(json.dumps(dict.fromkeys(plain.values(), "1")).encode()).decode()
+        for wrong in (unkeyed, f"{'0' * 16}.{unkeyed}", cursor[:-8], "."):
+            assert (await client.get("/v1/events/poll", after=wrong, status=422))["field"] == "after"
 
 
 async def test_no_filter_leads_elsewhere(world: World) -> None:

@@ -12,6 +12,7 @@ from bullpen.job.entries import JournalEntry
 from bullpen.job.limits import GroupLimits
 from bullpen.job.record import JobRef, Lease
 from bullpen.job.verdicts import Failed, Settlement
+from bullpen.records.credits.words import Period
 from bullpen.records.keys import NewKey
 from bullpen.records.tenants import Plan
 from bullpen.records.webhooks import NewWebhook
@@ -45,6 +46,7 @@ class World:
             "run_id": "run_00000000000000000000",
             "task_id": "task_00000000000000000000",
             "file_id": "file_00000000000000000000",
+            "period": "month",
             "name": "no-such-view",
             "lease": _lease_text(Lease(JobRef("remote", "no-such-job"), "token", 1)),
         }
@@ -78,6 +80,7 @@ class World:
             await records.runs.tasks(self.theirs["run_id"]),
             [run.id for run in (await records.runs.page(tenant="beta")).runs],
             await records.credits.accounts("beta"),
+            await records.credits.budgets_of("beta"),
             await records.files.read(self.theirs["file_id"]),
             (await records.files.page(tenant="beta")).files,
         ]
@@ -98,6 +101,7 @@ async def make_world(site: Site) -> World:
 
 async def _make_run(site: Site, world: World) -> None:
     await site.agents.deposit("beta", 100)
+    world.theirs["period"] = (await site.records.credits.set_budget("beta", Period.TOTAL, 77_000_000)).period
     asked = TaskRequest(
         prompt="beta-prompt", workspace="beta-team", system="beta-system", model="gpt-4o", metadata={"of": "beta"}
     )

@@ -16,7 +16,7 @@ from bullpen.agents.ending import Ending, budget_of
 from bullpen.agents.forking import read_all, recorded_tools
 from bullpen.agents.kinds import TaskKind, usual_tools
 from bullpen.agents.lacking import WaitForWorker, lack_of
-from bullpen.agents.llm.pressure import Heeding, limited
+from bullpen.agents.llm.health import limit_ms
 from bullpen.agents.llm.words import Message, system, user
 from bullpen.agents.loop.loop import AgentLoop
 from bullpen.agents.loop.options import LoopOptions
@@ -24,7 +24,7 @@ from bullpen.agents.loop.recorder import Recorder
 from bullpen.agents.loop.streaming import Streaming
 from bullpen.agents.loop.tally import tally
 from bullpen.agents.loop.words import LoopLimits, NeedsAnswer, Stop
-from bullpen.agents.outage import WaitForProvider
+from bullpen.agents.outage import WaitForProvider, WaitForTurn
 from bullpen.agents.research import Research
 from bullpen.agents.sandbox.base import Level
 from bullpen.agents.surroundings import Around, Keeps
@@ -128,6 +128,8 @@ class _Activation:
             await self._workshop.provider.check(self._terms.model)
         except ProvidersDown as error:
             return self._wait_for_provider(error)
+        except ModelLimited as error:
+            return WaitForTurn(self._database, self._task, self._terms, error, redactor=self._workshop.redactor)
         return None
 
     def _wait_for_provider(self, error: ProvidersDown) -> Wait:
@@ -163,34 +165,35 @@ class _Activation:
                 async with Streaming(self._recorder, is_on=self._terms.stream) as streaming:
                     loop = AgentLoop(
                         self._recorder,
-                        Heeding(self._workshop.provider, self._workshop.queue_of(self._task.queue)),
+                        self._workshop.provider,
                         self._workshop.models,
                         await self._tools(around.level),
                         self._options(around, streaming),
                     )
-                    stop = await self._done_by(loop)
+                    ending = await self._done_by(loop)
         except TimeoutError:
             if not limit.expired():
                 raise
             return Ending(Stop.TIMEOUT, problem_at(Stop.TIMEOUT))
         finally:
             await self._workshop.done_with(self._task.id)
-        problem = problem_at(stop)
-        if problem is None and self._keeps is not None:
+        if ending.problem is None and self._keeps is not None:
             await self._keeps()
-        return Ending(stop, problem)
+        return ending
 
     def _around(self) -> AbstractAsyncContextManager[Around]:
         workshop = self._workshop
         return workshop.surroundings.around(workshop.records, self._task, epoch=self._ctx.epoch)
 
-    async def _done_by(self, loop: AgentLoop) -> Stop:
+    async def _done_by(self, loop: AgentLoop) -> Ending:
         if self._task.kind != TaskKind.WIDE_RESEARCH:
-            return (await loop.run(self._terms.model, self._messages())).stop
+            stop = (await loop.run(self._terms.model, self._messages())).stop
+            return Ending(stop, problem_at(stop, loop.short))
         try:
-            return await Research(self._workshop, self._recorder, loop, self._task, self._terms).run()
-        except CreditsShort:
-            return Stop.CREDITS
+            stop = await Research(self._workshop, self._recorder, loop, self._task, self._terms).run()
+        except CreditsShort as short:
+            return Ending(Stop.CREDITS, problem_at(Stop.CREDITS, short))
+        return Ending(stop, problem_at(stop))
 
     async def _tools(self, walls: Level) -> Toolbox:
         """BadOption names one that was asked for and is not here."""
@@ -275,7 +278,8 @@ class _Activation:
         if now_ms - (self._task.started_ms or now_ms) >= self._terms.timeout_s * 1000:
             return Ending(Stop.TIMEOUT, problem_at(Stop.TIMEOUT))
         await self._note_retry(problem_of(error))
-        raise limited(error) from None
+        until_ms = now_ms + limit_ms(error)
+        raise Suspension(Parked(until_ms, note=f"waits until {error.provider} may be asked again")) from None
 
     async def _failed(self, error: Exception) -> None:
         problem = problem_of(error)

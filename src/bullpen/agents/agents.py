@@ -124,6 +124,7 @@ class Agents:
                 )
                 if isinstance(self._surroundings, Sandboxed):
                     self._surroundings.watched_by(self.pen.telemetry)
+                    self._surroundings.told_in(records.sandboxes)
                 self._relay = self._given_relay or records.relay(self.pen.store)
                 if self._given_relay is None:
                     self._relay.start()

@@ -13,7 +13,8 @@ from pathlib import PurePosixPath
 from bullpen.agents.manifest import Entry, Manifest, Where, decode_manifest
 from bullpen.errors import BadOption, BlobDamaged, BlobError, BlobMissing, CheckpointFailed, CheckpointMissing
 from bullpen.job.checks import check_whole
-from bullpen.records.files.files import Files, most_bytes
+from bullpen.records.files.files import Files
+from bullpen.records.files.sizes import most_bytes
 from bullpen.records.files.words import Checkpoint, FileKind, RunFile, check_file_name
 from bullpen.records.runs.moving import RunsOn
 from bullpen.records.runs.words import ProgressKind, Task, Told

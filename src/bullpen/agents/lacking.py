@@ -86,8 +86,8 @@ class WaitForWorker(Wait):
 
     @property
     def pause_ms(self) -> int:
-        """As long again as it has waited, so that nobody is kept busy by it."""
-        return min(max(self.now_ms - self.since_ms, _SOONEST_MS), _LATEST_MS)
+        """A part of what it has waited: nobody is kept busy by it, and bad luck with who claims it costs little."""
+        return min(max((self.now_ms - self.since_ms) // 4, _SOONEST_MS), _LATEST_MS)
 
     def error(self) -> BullpenError:
         return self._lack.error(self.most_ms / 1000)

@@ -3,8 +3,10 @@
 import hashlib
 import secrets
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import msgspec
+from msgspec.structs import FieldInfo
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -20,7 +22,6 @@ from bullpen.errors import BadOption, RecordMissing
 from bullpen.job.checks import check_whole
 from bullpen.job.names import is_text
 from bullpen.job.spec import NewJob
-from bullpen.records import outbox
 from bullpen.records.credits.budget import Budget
 from bullpen.records.credits.credits import purse
 from bullpen.records.credits.ledger import Ledger
@@ -32,6 +33,7 @@ from bullpen.records.runs.moving import RunsOn
 from bullpen.records.runs.words import TaskState
 
 _encode = msgspec.json.Encoder().encode
+_encode_sorted = msgspec.json.Encoder(order="sorted").encode
 _LONGEST_S = 7 * 86_400
 _MOST_METADATA = 50
 _LONGEST_NAME = 200
@@ -201,7 +203,8 @@ async def write(
     database = records.database
     run_id, task_id = f"run_{secrets.token_hex(10)}", str(job.id)
     runs = RunsOn(connection, database)
-    await runs.create(run_id, tenant, created_by=created_by, workspace=prepared.terms.workspace)
+    workspace = prepared.terms.workspace
+    await runs.create(run_id, tenant, created_by=created_by, workspace=workspace, state=TaskState.QUEUED)
     if key is not None:  # before the credits: the same request again finds its run, not that it cannot pay for another
         await keep(connection, key, run_id)
     if prepared.terms.files:
@@ -233,6 +236,7 @@ async def add_task(
         prompt=prepared.prompt,
         terms=_encode(terms),
         parent=parent,
+        state=TaskState.QUEUED,
     )
     budget = Budget(task=task_id, tenant=tenant, payer=terms.payer, most=terms.most)
     ledger = Ledger(connection, database)
@@ -240,13 +244,24 @@ async def add_task(
         await budget.open(ledger, terms.estimate)
     except RecordMissing as missing:
         raise RecordMissing(f"tenant: {tenant!r} has no credits; deposit some first") from missing
-    await connection.execute(outbox.statement(job))
-    await runs.move(task_id, TaskState.QUEUED)
+    await runs.send(job)
 
 
 def key_of(request: TaskRequest, key: str, *, tenant: str, created_by: str) -> RunKey:
-    digest = hashlib.sha256(_encode(request)).hexdigest()
+    digest = hashlib.sha256(_encode_sorted(_told_in(request))).hexdigest()
     return RunKey(tenant=tenant, created_by=created_by, key=key, request=digest)
+
+
+def _told_in(value: Any) -> Any:
+    """Without what is as it would be anyway: a field that a later version knows must not make it another request."""
+    if isinstance(value, msgspec.Struct):
+        given = {field.name: (getattr(value, field.name), field) for field in msgspec.structs.fields(value)}
+        return {name: _told_in(one) for name, (one, field) in given.items() if one != _default_of(field)}
+    return [_told_in(one) for one in value] if isinstance(value, tuple) else value
+
+
+def _default_of(field: FieldInfo) -> Any:
+    return field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
 
 
 async def once(records: Records, key: RunKey, submit: Callable[[], Awaitable[Submitted]]) -> Submitted:

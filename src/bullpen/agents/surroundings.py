@@ -17,11 +17,14 @@ from bullpen.agents.sandbox.base import Level
 from bullpen.agents.sandbox.limits import SandboxSpec
 from bullpen.agents.sandbox.pool import SandboxPool
 from bullpen.agents.sandbox.settings import driver_from, driver_name
+from bullpen.agents.sandbox.telling import PoolTelling
 from bullpen.agents.tools.tool import ToolContext
 from bullpen.agents.words import TaskTerms
 from bullpen.observing import Observers
 from bullpen.records.records import Records
 from bullpen.records.runs.words import Task
+from bullpen.records.sandboxes import SandboxPools
+from bullpen.worker.supervised import process_name
 
 Keeps = Callable[[], Awaitable[object]]
 """Makes artifacts of what a run leaves in its workspace, which need not be lent any more."""
@@ -70,12 +73,27 @@ class Sandboxed:
         self._harvest = harvest or Harvest()
         self._own: SandboxPool | None = None
         self._observers = Observers()
+        self._telling: PoolTelling | None = None
         self._opening = asyncio.Lock()
 
     @property
     def type(self) -> str:
         """Of its sandboxes."""
         return driver_name() if self._given is None else self._given.driver.name
+
+    @property
+    def pool(self) -> SandboxPool | None:
+        """What it lends from; None before the first use."""
+        return self._given or self._own
+
+    def told_in(self, pools: SandboxPools) -> None:
+        """Let `tell` tell of the pool there."""
+        self._telling = PoolTelling(pools, process_name(), lambda: self.pool)
+
+    async def tell(self) -> None:
+        """How the pool stands; one whose restart was asked for is restarted."""
+        if self._telling is not None:
+            await self._telling.tell()
 
     def watched_by(self, observers: Observers) -> None:
         """Tell these of the pool, a given one too unless it has observers of its own."""
@@ -111,7 +129,7 @@ class Sandboxed:
     async def _usual_pool(self) -> SandboxPool:
         async with self._opening:
             if self._own is None:
-                self._own = SandboxPool(driver_from(), [self.spec], observers=self._observers)
+                self._own = SandboxPool(driver_from(), [self.spec], owner=process_name(), observers=self._observers)
                 await self._own.start()
             return self._own
 
@@ -120,3 +138,5 @@ class Sandboxed:
             own, self._own = self._own, None
         if own is not None:
             await own.close()
+        if self._telling is not None:
+            await self._telling.leave()

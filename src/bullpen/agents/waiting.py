@@ -1,6 +1,7 @@
 """A task that cannot go on at present, for no fault of its own: it waits in its line, with no attempt used.
 
-The run is told once what it waits for. If that did not come within the time that the task may take, it fails.
+The run is told once what it waits for. If that did not come within the time that the task may take, it fails: unless
+that is no more than its turn.
 """
 
 import abc
@@ -67,11 +68,17 @@ class Wait(abc.ABC):
         await runs.move(self._task.id, TaskState.QUEUED, Told(ProgressKind.JOB_SUSPENDED, data))
 
     @property
+    def over_ms(self) -> int | None:
+        """When it has waited long enough; None if it may for ever."""
+        return self.since_ms + self.most_ms
+
+    @property
     def is_over(self) -> bool:
-        return self.now_ms >= self.since_ms + self.most_ms
+        return self.over_ms is not None and self.now_ms >= self.over_ms
 
     def parked(self) -> Parked:
-        return Parked(min(self.now_ms + self.pause_ms, self.since_ms + self.most_ms), note=self.message)
+        look_ms = self.now_ms + self.pause_ms
+        return Parked(look_ms if self.over_ms is None else min(look_ms, self.over_ms), note=self.message)
 
     def ending(self) -> Ending:
         return Ending(Stop.ERROR, problem_of(self.error()))

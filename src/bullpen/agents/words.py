@@ -7,7 +7,7 @@ import msgspec
 from bullpen.agents.llm.words import Message, Usage
 from bullpen.agents.loop.words import Stop
 from bullpen.agents.sandbox.asking import SandboxAsked
-from bullpen.errors import AgentError, BullpenError, UsageError
+from bullpen.errors import AgentError, BudgetSpent, BullpenError, CreditsShort, UsageError
 
 MAX_PROMPT = 100_000
 """Characters."""
@@ -200,8 +200,10 @@ def problem_of(error: BaseException) -> TaskProblem:
     return TaskProblem(code="E999", message=message, retryable=True, user_facing_message=AgentError.safe_message)
 
 
-def problem_at(stop: Stop) -> TaskProblem | None:
-    """Of a loop that was stopped; None where it only did all that it may."""
+def problem_at(stop: Stop, short: CreditsShort | None = None) -> TaskProblem | None:
+    """Of a loop that was stopped; None where it only did all that it may. A budget says when it renews."""
+    if isinstance(short, BudgetSpent):
+        return problem_of(short)
     if stop not in _STOPPED:
         return None
     code, text = _STOPPED[stop]

@@ -12,7 +12,7 @@ from bullpen.agents.llm.shared_health import HealthInRecords
 from bullpen.agents.redacting import Redactor
 from bullpen.agents.rescuing import Rescuer
 from bullpen.agents.submitting import Prepared
-from bullpen.agents.surroundings import Surroundings
+from bullpen.agents.surroundings import Sandboxed, Surroundings
 from bullpen.agents.tools.toolbox import Toolbox
 from bullpen.job.spec import NewJob
 from bullpen.observing import Observers
@@ -24,7 +24,7 @@ from bullpen.records.runs.forgetting import forget_old
 from bullpen.records.runs.words import Task
 from bullpen.stores.base import Store
 
-_RESCUE_EVERY_S, _PROBE_EVERY_S, _EXPIRE_EVERY_S = 10, 60, 3_600
+_RESCUE_EVERY_S, _TELL_EVERY_S, _PROBE_EVERY_S, _EXPIRE_EVERY_S = 10, 10, 60, 3_600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +51,7 @@ class Workshop:
 
 def router_for(providers: Sequence[Provider], models: ModelTable, records: Records, observers: Observers) -> Router:
     """All models as one, with what all workers on these records know of their providers."""
-    # A task that meets a limit waits in its queue, which is closed for all: in a worker it would hold a slot.
+    # A task that meets a limit waits in its queue: in a worker it would hold a slot.
     retries = RetryRules(waits_if_limited=False)
     health = HealthInRecords(records.providers)
     return Router(providers, models, retries=retries, health=health, observers=observers)
@@ -65,9 +65,12 @@ def chores_of(workshop: Workshop, store: Store) -> Chores:
     )  # fmt: skip
     # To list all blobs takes a while: one process does, whichever comes first in its hour.
     expiring = ModelLease(records.database, "expire-files", hold_ms=_EXPIRE_EVERY_S * 1_000)
+    around = workshop.surroundings
+    pools = [Chore("sandboxes", _TELL_EVERY_S, around.tell)] if isinstance(around, Sandboxed) else []
     return Chores(
         Chore("rescue", _RESCUE_EVERY_S, rescuer.rescue),
         Chore("probe", _PROBE_EVERY_S, workshop.provider.probe),
         Chore("expire", _EXPIRE_EVERY_S, records.files.expire, lease=expiring),
         Chore("forget", _EXPIRE_EVERY_S, lambda: forget_old(records.database)),
+        *pools,
     )

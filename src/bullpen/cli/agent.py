@@ -3,7 +3,6 @@
 import argparse
 import logging
 import os
-import sys
 from typing import NoReturn
 
 from bullpen.cli.showing import Show
@@ -11,6 +10,7 @@ from bullpen.cli.verb import OK, Verb, whole
 from bullpen.remote.address import SERVER, TOKEN, TOKEN_FILE
 from bullpen.remote.command import EXIT_UNRECOVERABLE, command_handler
 from bullpen.telemetry import setup
+from bullpen.worker.leaving import leave
 from bullpen.worker.options import WorkerOptions
 
 _EXAMPLES = f"""
@@ -65,11 +65,7 @@ async def run(args: argparse.Namespace, show: Show) -> NoReturn:  # noqa: ARG001
         allow_http=args.allow_http,
     )
     await worker.run(signals=True)
-    logging.shutdown()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    # A command that was given up may still hold a pipe: it must not keep the agent.
-    os._exit(OK)
+    leave(OK)  # a command that was given up may still hold a pipe
 
 
 VERB = Verb("agent", "run a command for each job of a server", _EXAMPLES, arguments, run, reads=False)

@@ -24,7 +24,8 @@
     │   └── IdempotencyConflict ── IdempotencyInProgress
     ├── CallFailed          a call to somebody else's server brought no answer
     ├── AgentError          about an agent's run; ``agent_code`` is what readers of runs know it by
-    │   ├── CreditsShort    (put some in)       ├── BillingError (try again)
+    │   ├── CreditsShort    (put some in)       ── BudgetSpent (wait until it renews)
+    │   ├── BillingError    (try again)
     │   ├── ResearchFailed  too few agents of a wide research came to an answer
     │   ├── ToolError       ── ToolTimeout
     │   ├── CheckpointFailed (try again)        ├── CheckpointMissing
@@ -50,6 +51,7 @@ branch, and all are imported from here.
 from bullpen.errors.agents import (
     AgentError,
     BillingError,
+    BudgetSpent,
     CheckpointFailed,
     CheckpointMissing,
     CreditsShort,
@@ -161,6 +163,7 @@ __all__ = [
     "BlobError",
     "BlobMissing",
     "BlobsUnavailable",
+    "BudgetSpent",
     "BufferFull",
     "BufferLost",
     "BullpenError",

@@ -1,5 +1,6 @@
 """About an agent's run: its credits, tools and checkpoints."""
 
+from datetime import UTC, datetime
 from typing import ClassVar
 
 from bullpen.errors.root import BullpenError
@@ -12,7 +13,7 @@ class AgentError(BullpenError):
     agent_code: ClassVar[str] = "E999"
     """What the API, events and readers of runs know it by; several classes may share one."""
     retryable: bool = True
-    safe_message: ClassVar[str] = "Something went wrong on our side. Please try again."
+    safe_message: str = "Something went wrong on our side. Please try again."
     """For whoever asked for the run: names no provider, address or key."""
 
 
@@ -29,6 +30,37 @@ class CreditsShort(AgentError):
         self.required = required
         """Micro-credits."""
         self.available = available
+
+
+class BudgetSpent(CreditsShort):
+    """A budget of the tenant has no room for this until it renews; nothing was held or spent."""
+
+    code = "budget-spent"
+
+    def __init__(
+        self, tenant: str, period: str, *, most: int, required: int, available: int, renews_ms: int | None
+    ) -> None:
+        name, renewal = _named(period, renews_ms)
+        super().__init__(
+            f"tenant {tenant!r}: {required} micro-credits are needed, and its {name}, {most}, leaves {available};"
+            f" {renewal}",
+            required=required,
+            available=available,
+        )
+        self.period = period
+        self.renews_ms = renews_ms
+        """None: never."""
+        self.safe_message = f"The {name} has too little left for this; {renewal}."
+
+
+def _named(period: str, renews_ms: int | None) -> tuple[str, str]:
+    """Which budget it is, and when all of it is there again."""
+    if renews_ms is None:
+        return "whole budget", "it does not renew"
+    return (
+        f"budget of the {period}",
+        f"it renews at {datetime.fromtimestamp(renews_ms // 1000, UTC):%Y-%m-%d %H:%M} UTC",
+    )
 
 
 class ResearchFailed(AgentError):

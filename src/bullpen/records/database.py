@@ -6,7 +6,6 @@ at its end that another was quicker; readers see the state before it and wait fo
 
 import asyncio
 import contextlib
-import itertools
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from pathlib import Path
@@ -36,11 +35,11 @@ class Database:
         self.clock = clock
         self._connections = connections
         self.is_postgres = engine.dialect.name == "postgresql"
-        self._engines = {
-            (writes, brief): engine.execution_options(**{sqlite.WRITES: writes, sqlite.BRIEF: brief})
-            for writes, brief in itertools.product((False, True), repeat=2)
+        self._readers = {
+            brief: engine.execution_options(**{sqlite.WRITES: False, sqlite.BRIEF: brief}) for brief in (False, True)
         }
-        """The same engine, by how a transaction is begun."""
+        """The same engine, by whether a transaction is brief."""
+        self._writer = engine.execution_options(**{sqlite.WRITES: True})
         self._brief_on_postgres = postgres.brief(engine) if self.is_postgres else None
         self._own: dict[object, object] = {}
         self._lost = (postgres if self.is_postgres else sqlite).lost(engine.sync_engine)
@@ -55,7 +54,7 @@ class Database:
         `brief`: its statements touch a few rows each, by their keys. On SQLite that is less than a thread costs.
         """
         with self._in_our_words():
-            async with self._engines[False, brief].connect() as connection, connection.begin():
+            async with self._readers[brief].connect() as connection, connection.begin():
                 yield connection
 
     def go_aside(self, connection: AsyncConnection) -> None:
@@ -64,16 +63,21 @@ class Database:
             sqlite.go_aside(connection.sync_connection)
 
     @asynccontextmanager
-    async def writing(self, *, brief: bool = False) -> AsyncIterator[AsyncConnection]:
-        """A transaction that is committed at its end, or leaves no trace if that end is an error; `brief` as above."""
+    async def writing(self, *, brief: bool = False, begun: bool = True) -> AsyncIterator[AsyncConnection]:
+        """A transaction that is committed at its end, or leaves no trace if that end is an error; `brief` as above.
+
+        Without `begun` a chain has to be run before anything else is done: on PostgreSQL a brief one begins with that.
+        """
         with self._in_our_words():
-            async with self._turns, self._transaction(brief=brief) as connection:
+            async with self._turns, self._transaction(brief=brief, begun=begun) as connection:
                 yield connection
 
-    def _transaction(self, *, brief: bool) -> AbstractAsyncContextManager[AsyncConnection]:
+    def _transaction(self, *, brief: bool, begun: bool) -> AbstractAsyncContextManager[AsyncConnection]:
         if brief and self._brief_on_postgres is not None:
-            return postgres.transaction(self._brief_on_postgres)
-        return self._engines[True, brief].begin()
+            return postgres.transaction(self._brief_on_postgres, begun=begun)
+        if brief:
+            return sqlite.transaction(self.engine)
+        return self._writer.begin()
 
     @contextmanager
     def _in_our_words(self) -> Iterator[None]:
@@ -100,13 +104,13 @@ def database_at(address: str, clock: Clock) -> Database:
     """The database at `sqlite:PATH` or `postgresql://USER:PASSWORD@HOST/NAME`; it is not opened yet."""
     url = parse_address(address)
     if url.drivername == _POSTGRES:
-        engine = create_async_engine(url)
+        engine = create_async_engine(url, **postgres.POOL)
         postgres.listen(engine.sync_engine)
         return Database(engine, clock)
     if url.database and url.database != ":memory:":
         Path(url.database).parent.mkdir(parents=True, exist_ok=True)
     connections = sqlite.Connections()
-    engine = create_async_engine(url, connect_args={"async_creator_fn": connections.make})
+    engine = create_async_engine(url, connect_args={"async_creator_fn": connections.make}, pool_use_lifo=True)
     sqlite.listen(engine.sync_engine)
     return Database(engine, clock, connections)
 

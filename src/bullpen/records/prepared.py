@@ -25,6 +25,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from bullpen.records import postgres
 from bullpen.records.database import Database
 from bullpen.records.model.sql import insert_for
 
@@ -52,7 +53,7 @@ class Prepared:
     async def fetch(self, connection: AsyncConnection, values: Mapping[str, Any]) -> Sequence[Sequence[Any]]:
         """The rows that it gives, each with its columns in order; none of a statement that gives none."""
         given = self._given(values)
-        if (driver := _begun(connection)) is not None:
+        if (driver := _ready(connection)) is not None:
             return await driver.fetch(self._text, *given)  # type: ignore[no-any-return]
         found = await connection.exec_driver_sql(self._text, given)
         return found.all() if found.returns_rows else ()
@@ -62,7 +63,7 @@ class Prepared:
         given = [self._given(row) for row in rows]
         if not given:
             return
-        if (driver := _begun(connection)) is not None:
+        if (driver := _ready(connection)) is not None:
             await driver.executemany(self._text, given)
         else:
             await connection.exec_driver_sql(self._text, given)
@@ -165,9 +166,12 @@ class Followed:
 
 
 class Joined:
-    """Several of them as one statement of PostgreSQL: each is run only if all before it gave a row."""
+    """Several of them as one statement of PostgreSQL: each is run only if all before it gave a row.
 
-    def __init__(self, database: Database, all_of_them: Sequence[Followed]) -> None:
+    `whole`: where one gives none, the statement undoes itself by an error, `postgres.undone`.
+    """
+
+    def __init__(self, database: Database, all_of_them: Sequence[Followed], *, whole: bool = False) -> None:
         self._parameters = [Parameters(place) for place in range(len(all_of_them))]
         given: list[CTE] = []
         followed: list[CTE] = []
@@ -182,6 +186,9 @@ class Joined:
         for mine in given:
             beside = beside.outerjoin(mine, true())
         answer = select(*(each for mine in given for each in mine.c)).select_from(beside)
+        if whole:
+            rows_of_last = select(func.count()).select_from(given[-1]).scalar_subquery()
+            answer = answer.add_columns(literal_column("1") // rows_of_last)
         self._widths = [len(mine.c) for mine in given]
         self._prepared = Prepared(database, answer.add_cte(*followed))
 
@@ -202,9 +209,9 @@ class Joined:
         return answers
 
 
-def _begun(connection: AsyncConnection) -> Any:
-    """The driver's own connection, in its transaction. None before that: SQLAlchemy begins with the first statement."""
+def _ready(connection: AsyncConnection) -> Any:
+    """The driver's own connection, if it takes statements: SQLAlchemy begins a transaction only with the first one."""
     assert connection.sync_connection is not None
     driver = connection.sync_connection.connection.driver_connection
     assert driver is not None
-    return driver if driver.is_in_transaction() else None
+    return driver if driver.is_in_transaction() or postgres.waits(connection) else None

@@ -20,6 +20,8 @@ from bullpen.records.model.queries import ReadModel
 from bullpen.records.providers import Providers
 from bullpen.records.relay import OutboxRelay
 from bullpen.records.runs.runs import Runs
+from bullpen.records.salts import Salts
+from bullpen.records.sandboxes import SandboxPools
 from bullpen.records.sealing import Sealer, sealer_from_environment
 from bullpen.records.settings import Alerts, Views
 from bullpen.records.tables.access import api_key, user
@@ -48,9 +50,12 @@ class Records:
     - `views`, `alerts`: what people set in the dashboard. `save`, `list`, `remove`.
     - `webhooks`: who is told of events. `create`, `get`, `list`, `change`, `secret`, `renew_secret`, `remove`.
     - `idempotency`: `begin`, `finish`, `give_up`, `forget`.
-    - `credits`: what tenants and budgets have. `deposit`, `balance`, `accounts`, `statement`; `ledger`.
+    - `salts`: what names are hashed with before strangers see them. `get`.
+    - `credits`: what tenants and tasks have. `deposit`, `balance`, `accounts`, `statement`; `set_budget`,
+      `remove_budget`, `budgets_of`; `ledger`.
     - `runs`: what agents were asked for. `page`, `get`, `tasks`, `task`, `events`, `told`.
     - `providers`: how those of models are doing. `health`, `change`.
+    - `sandboxes`: pools of all workers. `list`, `ask_restart`.
     - `files`: what runs were given and made, and their workspaces. `keep_artifact`, `add_input`, `get`, `of_run`,
       `page`, `read`, `parts`, `checkpoint`, `expire`.
     - `jobs`: the read model. `list` by filter and cursor, `search`, `counts`, `rates`, `failures`, `lag`.
@@ -72,10 +77,12 @@ class Records:
         self.alerts = Alerts(database, sealer)
         self.webhooks = Webhooks(database, sealer)
         self.idempotency = Idempotency(database)
+        self.salts = Salts(database)
         self.jobs = ReadModel(database)
         self.credits = Credits(database)
         self.runs = Runs(database)
         self.providers = Providers(database)
+        self.sandboxes = SandboxPools(database)
         self.files = Files(database, blobs or blobs_at())
 
     @classmethod

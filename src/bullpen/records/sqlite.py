@@ -1,26 +1,52 @@
 """SQLite as records use it: fewer journeys between threads than its driver makes, and no lock that outlives a task.
 
-aiosqlite carries each call to a thread of the connection: four journeys for a statement. Only what may wait for
-the disk, or for another process, needs one: what is read comes back with the statement that asked for it.
+aiosqlite carries each call to a thread of the connection: four journeys for a statement. Only what may wait long, for
+the disk or for another process, needs one: what is read comes back with the statement that asked for it.
 """
 
 import asyncio
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 import aiosqlite
 from sqlalchemy import Connection, Engine, event
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 _BUSY_MS = 30_000
 _AGAIN_MS = 20
 _ITERATED = 64
 _FEW = 8
 """Rows of one statement that are no reason to leave the loop's thread."""
+_QUICK_S = 0.002
+_FORGOTTEN = 0.8
+"""A slow commit is forgotten by so much with each one after it."""
 _BEGIN, _BEGIN_WRITING = "BEGIN", "BEGIN IMMEDIATE"
 BRIEF, WRITES = "bullpen_is_brief", "bullpen_writes"
 """Options of a transaction."""
+
+
+class Disk:
+    """How long commits take lately: on a quick disk less than the journey to a thread and back."""
+
+    def __init__(self) -> None:
+        self._slowest_s: float | None = None
+
+    @property
+    def is_quick(self) -> bool:
+        return self._slowest_s is not None and self._slowest_s < _QUICK_S
+
+    def commit(self, connection: sqlite3.Connection) -> None:
+        start_s = time.perf_counter()
+        try:
+            connection.commit()
+        finally:
+            self.note(time.perf_counter() - start_s)
+
+    def note(self, taken_s: float) -> None:
+        self._slowest_s = max(taken_s, (self._slowest_s or 0) * _FORGOTTEN)
 
 
 class Connections:
@@ -28,11 +54,12 @@ class Connections:
 
     def __init__(self) -> None:
         self.endings: set[asyncio.Future[Any]] = set()
+        self.disk = Disk()
 
     def make(self, database: str, **options: Any) -> aiosqlite.Connection:
         """One that is not open yet, as aiosqlite's own `connect` gives it."""
         options |= {"check_same_thread": False}
-        made = RecordsConnection(lambda: sqlite3.connect(database, **options), self.endings)
+        made = RecordsConnection(lambda: sqlite3.connect(database, **options), self)
         made._thread.daemon = True  # noqa: SLF001 - as SQLAlchemy does for connections that it makes itself
         return made
 
@@ -44,7 +71,7 @@ class Connections:
 class RecordsConnection(aiosqlite.Connection):
     """Its calls come one after the other, as SQLAlchemy makes them."""
 
-    def __init__(self, connector: Callable[[], sqlite3.Connection], endings: set[asyncio.Future[Any]]) -> None:
+    def __init__(self, connector: Callable[[], sqlite3.Connection], among: Connections) -> None:
         super().__init__(connector, _ITERATED)
         self.is_brief = False
         """Whether the statements of this transaction touch a few rows each: they run where they are asked for."""
@@ -54,7 +81,8 @@ class RecordsConnection(aiosqlite.Connection):
         """Calls that the thread has: one whose caller was cancelled goes on, and nothing may pass it."""
         self._fetched: tuple[object, list[Any]] | None = None
         """The cursor of the thread's last statement, and all its rows: they are asked for next."""
-        self._endings = endings
+        self._endings = among.endings
+        self._disk = among.disk
         self._ending: asyncio.Future[Any] | None = None
 
     async def _execute(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -76,6 +104,28 @@ class RecordsConnection(aiosqlite.Connection):
                 self._away.discard(call)
 
         return await super()._execute(made)  # type: ignore[no-untyped-call]
+
+    async def begin_writing(self) -> None:
+        """Take the turn to write at once if no other process has it, else wait for it beside the loop."""
+        if self._away or not self._begins_at_once():
+            await self._execute(self._conn.execute, _BEGIN_WRITING)
+
+    def _begins_at_once(self) -> bool:
+        self._conn.execute("PRAGMA busy_timeout=0")
+        try:
+            self._conn.execute(_BEGIN_WRITING)
+        except sqlite3.OperationalError:
+            return False
+        finally:
+            self._conn.execute(f"PRAGMA busy_timeout={_BUSY_MS}")
+        return True
+
+    async def commit_brief(self) -> None:
+        """What a brief transaction wrote: where commits are quick in the loop, else beside it."""
+        if self._disk.is_quick and not self._away:
+            self._disk.commit(self._conn)
+        else:
+            await self._execute(self._disk.commit, self._conn)
 
     def is_in_transaction(self) -> bool:
         """As asyncpg has it."""
@@ -156,11 +206,28 @@ def _set_wal(cursor: Any) -> None:
 
 
 def _begin(connection: Connection) -> None:
+    driver = _driver_of(connection)
+    if driver.is_in_transaction():
+        return  # see `transaction`
     options = connection.get_execution_options()
     writes: bool | None = options.get(WRITES)
-    driver = _driver_of(connection)
     driver.is_brief, driver.only_reads = options.get(BRIEF, False), writes is False
     connection.exec_driver_sql(_BEGIN_WRITING if writes else _BEGIN)
+
+
+@asynccontextmanager
+async def transaction(engine: AsyncEngine) -> AsyncIterator[AsyncConnection]:
+    """A brief one that writes, and is committed at its end. Whatever else ends it, the pool rolls it back.
+
+    What SQLAlchemy does to begin and end one takes longer than the statements of a step.
+    """
+    async with engine.connect() as connection:
+        assert connection.sync_connection is not None
+        driver = _driver_of(connection.sync_connection)
+        driver.is_brief, driver.only_reads = True, False
+        await driver.begin_writing()
+        yield connection
+        await driver.commit_brief()
 
 
 def go_aside(connection: Connection) -> None:

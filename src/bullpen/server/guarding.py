@@ -16,7 +16,7 @@ from starlette.responses import Response
 from starlette.types import Message, Receive
 
 from bullpen.errors import BadOption, BullpenError
-from bullpen.records.files.files import check_size
+from bullpen.records.files.sizes import check_size
 from bullpen.records.idempotency import Answer
 from bullpen.server.access.caller import Caller
 from bullpen.server.access.identifying import SAFE

@@ -31,6 +31,7 @@ from bullpen.server.plans import Plans
 from bullpen.server.remote.desk import Desk
 from bullpen.server.settings import ServerSettings
 from bullpen.server.standing import Standing
+from bullpen.server.streams.cursors import SALT, Cursors
 from bullpen.server.streams.hub import Hub
 from bullpen.server.streams.lookout import Lookout
 from bullpen.settings import store_from
@@ -76,6 +77,7 @@ class Site:
         self.chores = Chores(Chore("forget", _FORGET_EVERY_S, self.forget, lease=_lease_to_forget(records)))
         self.redactor = Redactor()
         self._codec = codec
+        self._cursors: Cursors | None = None
         self._filled: set[str] = set()
 
     @property
@@ -92,6 +94,12 @@ class Site:
             self._filled.add(name)
             self.feeder.nudge()
         return self.queue(name)
+
+    async def cursors(self) -> Cursors:
+        """Of streams of several queues; all servers on these records read each other's."""
+        if self._cursors is None:
+            self._cursors = Cursors(await self.records.salts.get(SALT))
+        return self._cursors
 
     def nudge_webhooks(self) -> None:
         """Somebody is to be told of something: look at once."""

@@ -12,7 +12,19 @@ from hypothesis import strategies as st
 from bullpen import BadOption, ModelUnknown
 from bullpen.agents.llm.models import MODELS, ModelTable, built_in, models_from, table_in, table_of
 from bullpen.agents.llm.prices import MICRO, as_credits, micro, most_input_tokens
-from bullpen.agents.llm.words import ToolCall, ToolResult, ToolSpec, Usage, assistant, results, system, to_json, user
+from bullpen.agents.llm.words import (
+    Conversation,
+    Message,
+    ToolCall,
+    ToolResult,
+    ToolSpec,
+    Usage,
+    assistant,
+    results,
+    system,
+    to_json,
+    user,
+)
 from tests.agents.llm.asking import WEATHER, ask
 
 TABLE = built_in()
@@ -95,6 +107,15 @@ def test_no_tokenizer_makes_more_tokens_than_we_reserve(messages: list[Any], too
     bytes_of_tools = sum(len((tool.name + tool.description).encode(errors="surrogatepass")) for tool in tools)
     worst = bytes_of_texts + bytes_of_tools + 16 * len(messages)
     assert most_input_tokens(ask(messages=tuple(messages), tools=tuple(tools))) >= worst
+
+
+@given(st.lists(st.one_of(st.builds(user, _TEXTS), st.builds(assistant, _TEXTS)), max_size=8), st.integers(0, 8))
+def test_a_conversation_that_grows_is_measured_as_a_whole_one(messages: list[Message], known: int) -> None:
+    grown = Conversation(messages[:known])
+    for one in messages[known:]:
+        grown = grown.then(one)
+    assert grown == tuple(messages)
+    assert most_input_tokens(ask(messages=grown)) == most_input_tokens(ask(messages=tuple(messages)))
 
 
 def test_there_is_room_for_the_marks_around_messages_and_tools() -> None:

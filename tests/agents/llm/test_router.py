@@ -21,6 +21,7 @@ from bullpen import (
     ModelUnknown,
     ProvidersDown,
 )
+from bullpen.agents.llm.allowance import Allowance, Quota
 from bullpen.agents.llm.deltas import Delta, End, Started, TextDelta
 from bullpen.agents.llm.health import HEALTHY, Health, HealthInMemory, HealthRules, Standing
 from bullpen.agents.llm.models import ModelTable, table_of
@@ -42,6 +43,7 @@ class Fickle:
         self.name = name
         self.error: ModelError | None = None
         self.words_first = False
+        self.allowance: Allowance | None = None
         self.asked: list[str] = []
         self.probes = 0
 
@@ -51,7 +53,7 @@ class Fickle:
             yield TextDelta("half")
         if self.error is not None:
             raise self.error
-        yield Started(request.model)
+        yield Started(request.model, allowance=self.allowance)
         yield TextDelta(self.name)
         yield End(StopReason.ANSWER)
 
@@ -193,6 +195,43 @@ async def test_a_limited_provider_is_asked_after_the_others_until_its_time() -> 
     assert await scene.ask() == "best"
 
 
+async def test_who_begins_is_told_when_all_have_enough() -> None:
+    scene = Scene()
+    for provider, seconds in ((scene.a, 30), (scene.b, 20), (scene.c, 40)):
+        provider.error = ModelLimited("slow", retry_after=seconds)
+    with pytest.raises(ModelLimited):
+        await scene.ask()
+    with pytest.raises(ModelLimited, match="best: b has enough for now") as caught:
+        await scene.router.check("best")
+    assert (caught.value.provider, caught.value.retry_after) == ("b", 20)
+    scene.clock.advance(20_000)
+    await scene.router.check("best")
+    with pytest.raises(ModelLimited, match="last: c has enough"):
+        await scene.router.check("last")
+
+
+async def test_what_an_answer_says_of_limits_counts_for_the_next_call() -> None:
+    scene = Scene()
+    resets_ms = scene.clock.now_ms() + 30_000
+    scene.a.allowance = Allowance(tokens=Quota(remaining=99, resets_ms=resets_ms))
+    assert await scene.ask() == "best"
+    assert await scene.ask() == "spare"
+    assert (await scene.health.read("a")).limited_until_ms == resets_ms
+    scene.clock.advance(30_000)
+    assert await scene.ask() == "best"
+
+
+async def test_who_waits_for_a_limit_looks_again_when_one_that_is_down_may_be_back() -> None:
+    scene = Scene()
+    await _bring_down(scene)
+    scene.c.error = None
+    scene.clock.advance(MINUTE_MS - 1_000)
+    await scene.health.change("c", lambda _: HEALTHY.after_limit(scene.clock.now_ms() + MINUTE_MS))
+    with pytest.raises(ModelLimited) as caught:
+        await scene.router.check("best")
+    assert caught.value.retry_after == 1
+
+
 async def _bring_down(scene: Scene) -> None:
     scene.a.error = ModelError("500")
     for provider in (scene.b, scene.c):
@@ -257,6 +296,16 @@ def test_failures_in_a_row_make_it_degraded_and_then_down() -> None:
     assert health.after_answer(9).standing == Standing.HEALTHY
 
 
+def test_a_limit_stays_until_its_time_whatever_answers() -> None:
+    """A call that began before the limit was met, or a probe, says nothing of it."""
+    limited = HEALTHY.after_error(ModelError("500"), 1, RULES).after_error(
+        ModelLimited("slow", retry_after=7), 1, RULES
+    )
+    for later in (limited.after_answer(2), limited.after_probe(None, 2, RULES)):
+        assert later.limited_until_ms == 7_001
+        assert later.after_answer(7_001).limited_until_ms == 0
+
+
 @pytest.mark.parametrize(
     "error",
     [
@@ -304,6 +353,7 @@ def test_however_calls_end_it_stands_somewhere_and_can_recover(outcomes: list[Mo
                 health = health.after_error(outcome, n, RULES)
         assert health.since_ms <= n
         assert (health.failures >= RULES.degraded_after) == (health.standing != Standing.HEALTHY)
+    later_ms = len(outcomes) + MINUTE_MS  # than any limit
     for _ in range(2):
-        health = health.after_probe(None, len(outcomes), RULES)
-    assert health == Health(since_ms=len(outcomes))
+        health = health.after_probe(None, later_ms, RULES)
+    assert health == Health(since_ms=later_ms)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from bullpen.agents.llm.allowance import Allowance, Quota
 from bullpen.agents.llm.deltas import CallDelta, Delta, End, Gathering, Restarted, Started, TextDelta, UsageDelta
 from bullpen.agents.llm.words import (
+    Conversation,
     Message,
     Reply,
     Request,
@@ -17,10 +18,12 @@ from bullpen.agents.llm.words import (
     ToolResult,
     Usage,
     assistant,
+    check_request,
     results,
     system,
     user,
 )
+from bullpen.errors import BadOption
 from tests.agents.llm.asking import WEATHER
 
 _ALLOWANCE = Allowance(requests=Quota(10, 9, 1_000), retry_at_ms=5)
@@ -96,3 +99,17 @@ def test_pieces_make_the_whole(texts: list[str], arguments: list[str]) -> None:
 def test_usage_adds_up() -> None:
     assert Usage(1, 2, 3, 4, 5) + Usage(10, 20, 30, 40, 50) == Usage(11, 22, 33, 44, 55)
     assert Usage(1, 2, 3, 4, 5).total_tokens == 3
+
+
+def test_a_conversation_is_checked_as_it_grows() -> None:
+    asked = Conversation([user("u")]).then(assistant("a", _CALL))
+    with pytest.raises(BadOption, match=r"^messages\[2\]: the calls before it have no results: a"):
+        asked.then(user("and?"))
+    with pytest.raises(BadOption, match=r"^messages\[2\]: has a result for a call that the message before did not"):
+        asked.then(results(ToolResult("b", "r")))
+    with pytest.raises(BadOption, match=r"^messages: the last calls have no results: a"):
+        check_request(Request(model="gpt", messages=asked))
+    answered = asked.then(results(ToolResult("a", "r")), assistant("done"))
+    check_request(Request(model="gpt", messages=answered))
+    with pytest.raises(BadOption, match=r"^messages\[4\]: has a result"):
+        answered.then(results(ToolResult("a", "r")))

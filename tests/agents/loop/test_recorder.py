@@ -35,8 +35,9 @@ class _Gated(Database):
         self.may_go_on = asyncio.Event()
 
     @asynccontextmanager
-    async def writing(self, *, brief: bool = False) -> AsyncIterator[AsyncConnection]:
-        async with super().writing(brief=brief) as connection:
+    async def writing(self, *, brief: bool = False, begun: bool = True) -> AsyncIterator[AsyncConnection]:
+        # Begun in any case: where nothing begins there is no moment before the commit.
+        async with super().writing(brief=brief, begun=True) as connection:
             yield connection
             self.is_there.set()
             await self.may_go_on.wait()

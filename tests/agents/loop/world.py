@@ -58,12 +58,12 @@ class MortalDatabase(Database):
         self.writes = 0
 
     @asynccontextmanager
-    async def writing(self, *, brief: bool = False) -> AsyncIterator[AsyncConnection]:
+    async def writing(self, *, brief: bool = False, begun: bool = True) -> AsyncIterator[AsyncConnection]:
         number = next(self._numbers)
         self.writes = number + 1
         if self._is_dead or (number == self._at and not self._is_after):
             self._die()
-        async with super().writing(brief=brief) as connection:
+        async with super().writing(brief=brief, begun=begun) as connection:
             yield connection
         if number == self._at:
             self._die()

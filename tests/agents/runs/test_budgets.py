@@ -18,12 +18,12 @@ from bullpen.records.credits.words import Entry, EntryKind, HoldState
 from bullpen.records.records import Records
 from tests.agents.runs.conftest import TENANT, Making, working
 
-_RUNS, _PAID_FOR = 50, 10
+RUNS, PAID_FOR = 50, 10
 _PATIENCE_S = 100
-_ESTIMATE = 11
+ESTIMATE = 11
 """Whole credits that a run of these sets aside at its submission."""
-_REPLY_TOKENS = 2_200
-_DEAR: ModelTable = table_of(
+REPLY_TOKENS = 2_200
+DEAR: ModelTable = table_of(
     {
         "version": "test",
         "credits_per_dollar": "100",
@@ -34,10 +34,10 @@ _DEAR: ModelTable = table_of(
         },
     }
 )  # fmt: skip
-_PRICE = 11
-_CALL = micro(_PRICE)
+PRICE = 11
+CALL = micro(PRICE)
 """The price of each call: 2,200 tokens at fifty dollars the million."""
-_LONGEST = 5
+LONGEST = 5
 """Calls of a run: fifty-five credits."""
 
 
@@ -57,19 +57,19 @@ class Talker:
         self.asked += 1
         wanted = int(request.messages[0].text)
         said = sum(message.role is Role.ASSISTANT for message in request.messages)
-        usage = Usage(500, _REPLY_TOKENS)
+        usage = Usage(500, REPLY_TOKENS)
         if said + 1 == wanted:
             return Turn(text="done", usage=usage)
         return Turn(calls=(CallTurn("look", {}, id=f"c{said}"),), usage=usage)
 
 
-async def _submitted(agents: Agents, calls: list[int]) -> list[Submitted]:
+async def submitted(agents: Agents, calls: list[int]) -> list[Submitted]:
     """All at once; those that were not refused."""
 
     async def submit(wanted: int) -> Submitted | CreditsShort:
         try:
             return await agents.submit(
-                str(wanted), tenant=TENANT, max_tokens=_REPLY_TOKENS, max_credits=100, stream=False
+                str(wanted), tenant=TENANT, max_tokens=REPLY_TOKENS, max_credits=100, stream=False
             )
         except CreditsShort as short:
             return short
@@ -80,8 +80,8 @@ async def _submitted(agents: Agents, calls: list[int]) -> list[Submitted]:
     return [one for one in answers if isinstance(one, Submitted)]
 
 
-async def _results(agents: Agents, sent: list[Submitted]) -> list[TaskResult]:
-    async with working(agents, concurrency=_RUNS):
+async def results_of(agents: Agents, sent: list[Submitted]) -> list[TaskResult]:
+    async with working(agents, concurrency=RUNS):
         return await asyncio.gather(*(agents.result(one.run_id, timeout=_PATIENCE_S) for one in sent))
 
 
@@ -98,62 +98,62 @@ async def _entries(records: Records) -> list[Entry]:
     return found
 
 
-async def _check_sums(records: Records, talker: Talker, results: list[TaskResult], deposit: int) -> None:
+async def check_sums(records: Records, talker: Talker, results: list[TaskResult], deposit: int) -> None:
     """By the script's prices, to the micro-credit; and no account was ever below nothing."""
     purse = await records.credits.balance(TENANT)
-    assert purse.spent == talker.asked * _CALL == sum(result.credits_charged for result in results)
+    assert purse.spent == talker.asked * CALL == sum(result.credits_charged for result in results)
     assert purse.held == 0
     assert purse.available == micro(deposit) - purse.spent >= 0
     for result in results:
-        assert result.credits_charged == result.llm_calls_made * _CALL
+        assert result.credits_charged == result.llm_calls_made * CALL
     entries = await _entries(records)
     assert min(min(entry.available, entry.held, entry.spent) for entry in entries) >= 0
     assert await records.credits.unbalanced() == []
 
 
 async def test_those_that_nobody_could_pay_are_refused_at_once(agents_with: Making, records: Records) -> None:
-    talker, deposit = Talker(), _PAID_FOR * _ESTIMATE
-    async with agents_with(talker, [look], deposit=deposit, models=_DEAR) as agents:
-        sent = await _submitted(agents, [1] * _RUNS)
-        assert len(sent) == _PAID_FOR
-        assert len((await records.runs.page(tenant=TENANT, limit=500)).runs) == _PAID_FOR
-        results = await _results(agents, sent)
+    talker, deposit = Talker(), PAID_FOR * ESTIMATE
+    async with agents_with(talker, [look], deposit=deposit, models=DEAR) as agents:
+        sent = await submitted(agents, [1] * RUNS)
+        assert len(sent) == PAID_FOR
+        assert len((await records.runs.page(tenant=TENANT, limit=500)).runs) == PAID_FOR
+        results = await results_of(agents, sent)
         assert {result.status for result in results} == {"completed"}
-        await _check_sums(records, talker, results, deposit)
+        await check_sums(records, talker, results, deposit)
 
 
 async def test_fifty_that_would_spend_more_than_there_is_stop_before_the_call(
     agents_with: Making, records: Records
 ) -> None:
     """All have set their estimate aside, and go beyond it: whoever finds nothing left stops before its call."""
-    talker, deposit = Talker(), _PAID_FOR * _LONGEST * _PRICE
-    assert deposit == _RUNS * _ESTIMATE
-    async with agents_with(talker, [look], deposit=deposit, models=_DEAR) as agents:
-        sent = await _submitted(agents, [1 + n % _LONGEST for n in range(_RUNS)])
-        assert len(sent) == _RUNS
-        results = await _results(agents, sent)
+    talker, deposit = Talker(), PAID_FOR * LONGEST * PRICE
+    assert deposit == RUNS * ESTIMATE
+    async with agents_with(talker, [look], deposit=deposit, models=DEAR) as agents:
+        sent = await submitted(agents, [1 + n % LONGEST for n in range(RUNS)])
+        assert len(sent) == RUNS
+        results = await results_of(agents, sent)
         stopped = [result for result in results if result.status != "completed"]
         assert stopped
-        assert len(stopped) < _RUNS
+        assert len(stopped) < RUNS
         for result in stopped:
             assert result.error is not None
             assert (result.stop_reason, result.error.code, result.error.retryable) == ("credits", "E003", False)
-        await _check_sums(records, talker, results, deposit)
+        await check_sums(records, talker, results, deposit)
 
 
 async def test_a_run_stops_at_its_own_limit_while_others_have_credits(agents_with: Making, records: Records) -> None:
     talker, deposit = Talker(), 1_000
-    async with agents_with(talker, [look], deposit=deposit, models=_DEAR) as agents:
-        sent = await agents.submit("10", tenant=TENANT, max_tokens=_REPLY_TOKENS, max_credits=23, stream=False)
-        [result] = await _results(agents, [sent])
+    async with agents_with(talker, [look], deposit=deposit, models=DEAR) as agents:
+        sent = await agents.submit("10", tenant=TENANT, max_tokens=REPLY_TOKENS, max_credits=23, stream=False)
+        [result] = await results_of(agents, [sent])
         assert result.error is not None
-        assert (result.error.code, result.credits_charged) == ("E003", 2 * _CALL)
+        assert (result.error.code, result.credits_charged) == ("E003", 2 * CALL)
         # It took more than its estimate: all that it was given and did not spend has gone back.
         booked = (await records.credits.statement(TENANT, account_of(sent.task_id))).entries
         given = sum(entry.amount for entry in booked if entry.kind is EntryKind.DEPOSIT)
-        assert given > micro(_ESTIMATE)
+        assert given > micro(ESTIMATE)
         assert result.credits_refunded == given - result.credits_charged
-        await _check_sums(records, talker, [result], deposit)
+        await check_sums(records, talker, [result], deposit)
 
 
 async def test_nothing_of_a_task_is_open_after_its_end(records: Records) -> None:

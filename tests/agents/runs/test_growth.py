@@ -1,17 +1,19 @@
-"""What a step costs the records does not grow with the run: counted in statements and bytes, not in time.
+"""What a step costs does not grow with the run: counted in statements and bytes of the records, and in the bytes of
+the conversation that are measured for the most it may cost; not in time.
 
 200 steps here, 10,000 by `make soak`. The conversation itself is sent to the model again with each step: that is the
 model's price, not the journal's.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from sqlalchemy import event
 from sqlalchemy.engine import Connection
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from bullpen.agents.llm import words
 from bullpen.agents.llm.models import ModelTable, table_of
 from bullpen.agents.llm.scripted import CallTurn, Turn
 from bullpen.agents.llm.words import Request, Usage
@@ -43,22 +45,41 @@ async def look() -> str:
     return "seen"
 
 
+class Cost(NamedTuple):
+    statements: float
+    stored: float
+    """Bytes of their values."""
+    measured: float
+    """Bytes of messages and tools."""
+
+
 class Meter:
-    """Statements that a database was sent, and the bytes of their values, at each turn of the model."""
+    """What was sent to the database, and what was measured, at each turn of the model."""
 
     def __init__(self, records: Records, monkeypatch: pytest.MonkeyPatch) -> None:
-        self._statements = self._bytes = 0
-        self.turns: list[tuple[int, int]] = []
+        self._statements = self._stored = self._measured = 0
+        self.turns: list[Cost] = []
         event.listen(records.database.engine.sync_engine, "before_cursor_execute", self._count)
         self._count_prepared(monkeypatch)
+        self._count_measured(monkeypatch)
 
     def mark(self) -> None:
-        self.turns.append((self._statements, self._bytes))
+        self.turns.append(Cost(self._statements, self._stored, self._measured))
 
-    def cost_of(self, first: int, last: int) -> tuple[float, float]:
-        """Statements and bytes of each of these turns, on average."""
-        (statements, size), (later_statements, later_size) = self.turns[first], self.turns[last]
-        return (later_statements - statements) / (last - first), (later_size - size) / (last - first)
+    def cost_of(self, first: int, last: int) -> Cost:
+        """Of each of these turns, on average."""
+        pairs = zip(self.turns[first], self.turns[last], strict=True)
+        return Cost(*((later - before) / (last - first) for before, later in pairs))
+
+    def _count_measured(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        encode = words._encode
+
+        def counted(said: object) -> bytes:
+            found = encode(said)
+            self._measured += len(found)
+            return found
+
+        monkeypatch.setattr(words, "_encode", counted)
 
     def _count_prepared(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Those that pass SQLAlchemy by."""
@@ -78,13 +99,13 @@ class Meter:
 
     def _count(self, _: Connection, __: object, statement: str, values: object, ___: object, is_many: bool) -> None:
         # What the relay, the rescuer and whoever follows the run ask meanwhile is no step's cost.
-        if statement.startswith("SELECT") or "bullpen_outbox" in statement:
+        if statement.startswith(("BEGIN", "SELECT")) or "bullpen_outbox" in statement:
             return
         self._add(values if is_many and isinstance(values, list | tuple) else [values])
 
     def _add(self, rows: Iterable[object]) -> None:
         self._statements += 1
-        self._bytes += sum(map(_size, rows))
+        self._stored += sum(map(_size, rows))
 
 
 def _size(value: object) -> int:
@@ -121,11 +142,21 @@ async def _grow(agents_with: Making, records: Records, meter: Meter, steps: int)
         result = await agents.result(sent.run_id, timeout=3_000)
     assert (result.status, result.llm_calls_made, result.tool_calls_made) == ("completed", turns, turns - 1)
     first, last = meter.cost_of(0, _WINDOW), meter.cost_of(turns - 1 - _WINDOW, turns - 1)
-    print(f"{steps:,} steps: {first} statements and bytes a turn at the start, {last} at the end")
-    assert first[0] > 0
-    assert last[0] <= _ALLOWED * first[0]
-    assert last[1] <= _ALLOWED * first[1]
+    print(f"{steps:,} steps: {first} a turn at the start, {last} at the end")
+    for before, later in zip(first, last, strict=True):
+        assert 0 < later <= _ALLOWED * before
     assert (await records.credits.balance(TENANT)).held == 0
+    assert await records.credits.unbalanced() == []
+
+
+async def test_a_submission_writes_each_row_once(agents_with: Making, records: Records, meter: Meter) -> None:
+    """Run, task, account, hold, the sums of both accounts, the job; on SQLite bookings are statements of their own."""
+    async with agents_with(lambda _: "done", [look], deposit=100) as agents:
+        meter.mark()
+        sent = await agents.submit("go", tenant=TENANT)
+        meter.mark()
+        assert meter.cost_of(0, 1).statements <= (7 if records.database.is_postgres else 10)  # one reads the budgets
+        assert (await agents.run(sent.run_id)).state == (await agents.tasks(sent.run_id))[0].state == "queued"
     assert await records.credits.unbalanced() == []
 
 

@@ -1,13 +1,19 @@
 """A run that is asked for twice under one key is one run, whoever dies between."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
 from bullpen.agents.agents import Agents
 from bullpen.agents.llm.prices import micro
+from bullpen.agents.llm.words import user
+from bullpen.agents.sandbox.asking import SandboxAsked
+from bullpen.agents.submitting import key_of
+from bullpen.agents.words import TaskRequest
 from bullpen.errors import BadOption, CreditsShort, IdempotencyConflict
 from bullpen.records.records import Records
+from bullpen.records.runs.keys import RunKey
 from tests.agents.runs.conftest import TENANT, Making, says, working
 
 _PATIENCE_S = 60
@@ -55,6 +61,28 @@ async def test_all_who_ask_at_once_get_the_same_run(agents_with: Making, records
         assert await _held(records) == _ESTIMATE
         with pytest.raises(CreditsShort):
             await agents.submit("go", tenant=TENANT, idempotency_key="k2")
+
+
+class _Later(TaskRequest, frozen=True, kw_only=True):
+    """As a version will know it that comes after this one."""
+
+    mood: str = "calm"
+
+
+@pytest.mark.parametrize(
+    "told", [{}, {"max_steps": 7}, {"history": (user("before"),), "sandbox": SandboxAsked(memory_mb=64)}], ids=str
+)
+def test_a_field_that_a_later_version_knows_makes_it_no_other_request(told: dict[str, Any]) -> None:
+    """Else a key from before an upgrade would refuse the very request that it stands for."""
+
+    def key(request: TaskRequest) -> RunKey:
+        return key_of(request, "k1", tenant=TENANT, created_by="ann")
+
+    now = key(TaskRequest(prompt="go", **told))
+    assert key(_Later(prompt="go", **told)) == now
+    assert key(TaskRequest(prompt="go", stream=True, metadata={}, **told)) == now
+    assert key(_Later(prompt="go", mood="wild", **told)) != now
+    assert key(TaskRequest(prompt="go", **told | {"width": 6})) != now
 
 
 async def test_another_request_under_the_same_key_is_refused(agents_with: Making, records: Records) -> None:

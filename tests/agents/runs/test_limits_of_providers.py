@@ -1,20 +1,25 @@
-"""A provider that has enough holds back the tasks of all workers, and they go on by themselves."""
+"""A provider that has enough holds back its own tasks, on all workers and in all queues; they go on by themselves."""
 
+import contextlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import Any
 
+import msgspec
 import pytest
 
 from bullpen import Bullpen
 from bullpen.agents.agents import Agents
+from bullpen.agents.llm.health import HEALTHY, Health
 from bullpen.agents.llm.models import ModelTable, table_of
 from bullpen.agents.llm.openai import OpenAIProvider
 from bullpen.agents.llm.provider import Provider
 from bullpen.agents.llm.scripted import ScriptedProvider, Turn
 from bullpen.agents.llm.words import Usage
 from bullpen.agents.words import Submitted
-from bullpen.errors import QueueMissing
+from bullpen.errors import JobMissing, QueueMissing
+from bullpen.job.record import JobRecord
+from bullpen.job.state import State
 from bullpen.records.records import Records
 from bullpen.records.runs.words import ProgressKind
 from tests.agents.llm.asking import endpoint
@@ -24,10 +29,9 @@ from tests.agents.runs.conftest import TENANT, working
 from tests.support.places import Place
 from tests.worker.waiting import until
 
-_QUEUE = "agent-standard"
 _PATIENCE_S = 60
 _HELD_MS = 2_000
-_REFUSED = whole({"error": {"message": "slow down"}}, 429, retry_after_ms=str(_HELD_MS))
+_REFUSED_FOR_LONG = whole({"error": {"message": "slow down"}}, 429, retry_after="3600")
 _ANSWERED = stream(words("hi"))
 
 Both = Callable[..., AbstractAsyncContextManager[list[Agents]]]
@@ -61,18 +65,30 @@ def two_workers(place: Place, records: Records) -> Both:
     return make
 
 
-async def _closed_until_ms(agents: Agents) -> int:
+async def _held_until_ms(agents: Agents) -> int:
     async def look() -> int:
-        try:
-            return (await agents.pen.queue(_QUEUE).limits()).closed_until_ms or 0
-        except QueueMissing:
-            return 0  # its first job is on its way
+        written = await (await agents.records()).providers.health("openai")
+        return (msgspec.json.decode(written, type=Health) if written else HEALTHY).limited_until_ms
 
     return await until(look, bool)
 
 
-async def _submit(agents: Agents) -> Submitted:
-    return await agents.submit("hello?", tenant=TENANT)
+async def _submit(agents: Agents, **more: Any) -> Submitted:
+    return await agents.submit("hello?", tenant=TENANT, **more)
+
+
+async def _set_aside(agents: Agents, sent: Submitted) -> JobRecord:
+    """Its job, once a worker has looked at it and put it back."""
+    task = (await agents.tasks(sent.run_id))[0]
+
+    async def look() -> JobRecord | None:
+        with contextlib.suppress(QueueMissing, JobMissing):  # the relay brings it, a moment after the answer
+            return await agents.pen.queue(task.queue).job(task.id).record()
+        return None
+
+    job = await until(look, lambda job: job is not None and job.state is State.DELAYED and job.epoch > 0)
+    assert job is not None
+    return job
 
 
 async def _starts_ms(agents: Agents, sent: list[Submitted]) -> list[int]:
@@ -90,14 +106,14 @@ async def test_after_a_429_or_an_overload_no_worker_claims_before_its_time(
     refused = whole({"error": {"message": "slow down"}}, status, retry_after_ms=str(_HELD_MS))
     async with serving(refused, _ANSWERED) as server, two_workers(server) as (one, other):
         first = await _submit(one)
-        closed_until_ms = await _closed_until_ms(other)
+        held_until_ms = await _held_until_ms(other)
         later = [await _submit(agents) for agents in (one, other) for _ in range(3)]
-        assert min(await _starts_ms(one, later)) >= closed_until_ms
+        assert min(await _starts_ms(one, later)) >= held_until_ms
         assert (await one.result(first.run_id, timeout=_PATIENCE_S)).output == "hi"
         told = [event async for event in one.follow(first.run_id)]
         starts = [event for event in told if event.kind is ProgressKind.JOB_STARTED]
         assert [event.data["attempt"] for event in starts] == [1, 1], "waiting uses no attempt up"
-        assert starts[1].at_ms >= closed_until_ms
+        assert starts[1].at_ms >= held_until_ms
         [waits] = [event for event in told if event.kind is ProgressKind.JOB_RETRYING]
         assert waits.data["error"]["code"] == code
         assert len(server.asked) == 8, "nobody else ran into the wall"
@@ -108,22 +124,60 @@ async def test_what_an_answer_says_of_tokens_holds_back_all_workers(two_workers:
     told = stream(words("hi"), x_ratelimit_remaining_tokens=remaining, x_ratelimit_reset_tokens=f"{_HELD_MS}ms")
     async with serving(told, _ANSWERED) as server, two_workers(server) as (one, other):
         first = await _submit(one)
-        closed_until_ms = await _closed_until_ms(other)
+        held_until_ms = await _held_until_ms(other)
         later = [await _submit(agents) for agents in (one, other)]
-        assert min(await _starts_ms(one, later)) >= closed_until_ms
+        assert min(await _starts_ms(one, later)) >= held_until_ms
         assert (await one.result(first.run_id, timeout=_PATIENCE_S)).output == "hi"
 
 
-async def test_while_another_provider_can_stand_in_nothing_is_closed(two_workers: Both) -> None:
+async def test_tasks_of_another_provider_in_the_same_queue_go_on(two_workers: Both) -> None:
+    async with serving(_REFUSED_FOR_LONG) as server, two_workers(server) as (one, other):
+        first = await _submit(one)
+        await _held_until_ms(other)
+        for agents in (one, other):
+            sent = await _submit(agents, model="parrot")
+            assert (await one.tasks(sent.run_id))[0].queue == (await one.tasks(first.run_id))[0].queue
+            assert (await agents.result(sent.run_id, timeout=_PATIENCE_S)).output == "parroted"
+        assert (await _set_aside(one, first)).attempts_made == 0
+
+
+async def test_tasks_of_the_provider_wait_in_each_queue_and_are_told_so_once(two_workers: Both) -> None:
+    async with serving(_REFUSED_FOR_LONG) as server, two_workers(server) as (one, other):
+        await _submit(one)
+        held_until_ms = await _held_until_ms(other)
+        sent = [await _submit(one, priority=urgency) for urgency in ("normal", "critical", "bulk")]
+        jobs = [await _set_aside(one, each) for each in sent]
+        assert len({job.queue for job in jobs}) == 3
+        for job, each in zip(jobs, sent, strict=True):
+            assert job.attempts_made == 0
+            assert "each has enough for now" in (job.note or "")
+            assert (job.run_at_ms or 0) >= held_until_ms
+            [told] = await (await one.records()).runs.events(each.run_id)
+            assert (told.kind, told.data["error"]["code"]) == (ProgressKind.JOB_SUSPENDED, "E008")
+        assert len(server.asked) == 1, "nobody else ran into the wall"
+
+
+async def test_one_that_waits_for_its_turn_may_wait_longer_than_it_may_take(two_workers: Both) -> None:
+    """To wait in a line is not to work, whatever the line is."""
+    async with serving(_REFUSED_FOR_LONG) as server, two_workers(server) as (one, other):
+        await _submit(one)
+        held_until_ms = await _held_until_ms(other)
+        job = await _set_aside(one, await _submit(one, timeout=2))
+        assert (job.run_at_ms or 0) >= held_until_ms
+
+
+@pytest.mark.parametrize("by_header", [True, False], ids=["by its headers", "by a refusal"])
+async def test_while_another_provider_can_stand_in_it_is_asked(two_workers: Both, by_header: bool) -> None:
     enough = stream(words("hi"), x_ratelimit_remaining_tokens="0", x_ratelimit_reset_tokens="1h")
     models = _models(fallbacks=["parrot"])
-    async with serving(enough, _REFUSED) as server, two_workers(server, models) as (one, _):
+    first = enough if by_header else _REFUSED_FOR_LONG
+    async with serving(first) as server, two_workers(server, models) as (one, other):
         answers = []
-        for _ in range(2):
-            sent = await _submit(one)
-            answers.append((await one.result(sent.run_id, timeout=_PATIENCE_S)).output)
-        assert answers == ["hi", "parroted"]
-        assert (await one.pen.queue(_QUEUE).limits()).closed_until_ms is None
+        for agents in (one, other, one):
+            sent = await _submit(agents)
+            answers.append((await agents.result(sent.run_id, timeout=_PATIENCE_S)).output)
+        assert answers == ["hi" if by_header else "parroted", "parroted", "parroted"]
+        assert len(server.asked) == 1, "nobody else ran into the wall"
 
 
 async def test_more_overloads_than_there_are_attempts_fail_no_task(two_workers: Both) -> None:

@@ -61,15 +61,24 @@ class Health(msgspec.Struct, frozen=True, omit_defaults=True):
     def is_limited(self, now_ms: int) -> bool:
         return now_ms < self.limited_until_ms
 
+    def may_be_asked_at_ms(self) -> int:
+        """When a call makes sense again; in the past if one does now."""
+        return self.probe_at_ms if self.standing == Standing.DOWN else self.limited_until_ms
+
     def after_answer(self, now_ms: int) -> "Health":
-        """A call went well."""
-        return self if self == HEALTHY else Health(since_ms=self._since(Standing.HEALTHY, now_ms))
+        """A call went well. A limit stays: the call may have begun before it was met."""
+        if self == HEALTHY:
+            return self
+        return Health(since_ms=self._since(Standing.HEALTHY, now_ms), limited_until_ms=self._limit(now_ms))
+
+    def after_limit(self, until_ms: int) -> "Health":
+        """It wants to hear nothing until then."""
+        return msgspec.structs.replace(self, limited_until_ms=max(self.limited_until_ms, until_ms))
 
     def after_error(self, error: ModelError, now_ms: int, rules: HealthRules) -> "Health":
         """A call did not: what that says of the provider, if anything."""
         if isinstance(error, ModelLimited | ModelOverloaded):
-            until_ms = now_ms + round(1000 * (error.retry_after or _SOON_S))
-            return msgspec.structs.replace(self, limited_until_ms=max(self.limited_until_ms, until_ms))
+            return self.after_limit(now_ms + limit_ms(error))
         if not _is_its_fault(error):
             return self
         return self._after_failure(error, now_ms, rules)
@@ -82,12 +91,13 @@ class Health(msgspec.Struct, frozen=True, omit_defaults=True):
         if error is not None and _is_its_fault(error):
             return self._after_failure(error, now_ms, rules)
         if self.standing != Standing.DOWN:
-            return Health(since_ms=now_ms)
+            return Health(since_ms=now_ms, limited_until_ms=self._limit(now_ms))
         return Health(
             Standing.DEGRADED,
             rules.degraded_after,
             now_ms,
             now_ms + rules.probe_every_ms,
+            self._limit(now_ms),
             reason=self.reason,
             error=self.error,
         )
@@ -113,11 +123,20 @@ class Health(msgspec.Struct, frozen=True, omit_defaults=True):
             error.code,
         )
 
+    def _limit(self, now_ms: int) -> int:
+        """As long as it holds."""
+        return self.limited_until_ms if self.is_limited(now_ms) else 0
+
     def _since(self, standing: Standing, now_ms: int) -> int:
         return self.since_ms if standing == self.standing else now_ms
 
 
 HEALTHY = Health()
+
+
+def limit_ms(error: ModelLimited | ModelOverloaded) -> int:
+    """For how long whoever said so wants to hear nothing."""
+    return round(1000 * (error.retry_after or _SOON_S))
 
 
 def _is_its_fault(error: ModelError) -> bool:

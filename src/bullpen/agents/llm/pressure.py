@@ -1,22 +1,14 @@
-"""When a provider has enough, no worker starts more work for it.
+"""When a provider has enough, no worker starts more work for it: for jobs of one's own that ask one provider.
 
-Runs that ask one provider wait in one queue. What the provider says in the headers of an answer, or by
-refusing one, closes that queue for all workers: in its store, so that no other one needs to run into the same wall.
+They wait in one queue. What the provider says in the headers of an answer, or by refusing one, closes that
+queue for all workers: in its store, so that no other one needs to run into the same wall. Tasks of agents share
+their queues with those of other providers, and go by the health of each instead.
 """
 
-import contextlib
-import logging
-from collections.abc import AsyncGenerator
-
 from bullpen.agents.llm.allowance import Allowance
-from bullpen.agents.llm.deltas import Delta, Started
-from bullpen.agents.llm.router import Router
-from bullpen.agents.llm.words import Request
 from bullpen.clock import SYSTEM_CLOCK, Clock
-from bullpen.errors import BullpenError, ModelError, ModelLimited, ModelOverloaded, RateLimited
+from bullpen.errors import ModelError, ModelLimited, ModelOverloaded, RateLimited
 from bullpen.queue.queue import Queue
-
-logger = logging.getLogger("bullpen.agents")
 
 _SOON_S = 5.0
 """For how long to hold back where the provider does not say."""
@@ -52,45 +44,3 @@ def limited(error: ModelLimited | ModelOverloaded) -> RateLimited:
     No attempt is used.
     """
     return RateLimited(_SOON_S if error.retry_after is None else error.retry_after, whole_queue=True)
-
-
-class Heeding:
-    """Asks a router for the jobs of one queue, and closes that queue where those it would ask next have enough.
-
-    While another provider can stand in, nothing is closed: the router asks that one.
-    """
-
-    def __init__(self, router: Router, queue: Queue) -> None:
-        self._router = router
-        self._queue = queue
-
-    @property
-    def name(self) -> str:
-        return self._router.name
-
-    async def stream(self, request: Request) -> AsyncGenerator[Delta, None]:
-        try:
-            async with contextlib.aclosing(self._router.stream(request)) as deltas:
-                async for delta in deltas:
-                    if isinstance(delta, Started) and not self._router.has_other(request.model, delta.provider):
-                        await self._heed(delta.allowance, request.max_tokens)
-                    yield delta
-        except (ModelLimited, ModelOverloaded) as error:  # of the last that could be asked
-            await self._heed(error)
-            raise
-
-    async def _heed(self, told: Allowance | ModelError | None, needs_tokens: int = 1) -> None:
-        try:
-            seconds = await hold_back(self._queue, told, needs_tokens=needs_tokens)
-        except BullpenError:
-            # An answer that is paid for is worth more than a wall that others will find by themselves.
-            logger.warning("queue %s could not be held back", self._queue.name, exc_info=True)
-            return
-        if seconds:
-            logger.warning("queue %s is held back for %.1f s: a provider has enough", self._queue.name, seconds)
-
-    async def probe(self) -> None:
-        await self._router.probe()
-
-    async def close(self) -> None:
-        await self._router.close()

@@ -13,7 +13,7 @@ from fractions import Fraction
 
 import msgspec
 
-from bullpen.agents.llm.words import Request, Usage, to_json
+from bullpen.agents.llm.words import Request, Usage, size_of, to_json
 from bullpen.errors import BadOption
 
 MICRO = 1_000_000
@@ -64,7 +64,7 @@ def _exact(number: Decimal) -> Fraction:
 
 def most_input_tokens(request: Request, tokens_per_byte: Decimal = Decimal(1)) -> int:
     """More tokens than any tokenizer makes of the request: no token is less than a byte, and the marks are bounded."""
-    size = len(to_json(request.messages)) + len(to_json(request.tools))
+    size = size_of(request.messages) + len(to_json(request.tools))
     marks = _PER_REQUEST + _PER_MESSAGE * len(request.messages)
     if request.tools:
         marks += _WITH_TOOLS + _PER_TOOL * len(request.tools)

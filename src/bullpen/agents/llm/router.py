@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 
 import msgspec
 
+from bullpen.agents.llm.allowance import Allowance
 from bullpen.agents.llm.deltas import Delta, Restarted, Started
 from bullpen.agents.llm.health import Health, HealthInMemory, HealthRecords, HealthRules, Standing
 from bullpen.agents.llm.measuring import Measured
@@ -22,6 +23,7 @@ from bullpen.errors import (
     ContextTooLong,
     ModelAccess,
     ModelError,
+    ModelLimited,
     ModelUnknown,
     ProvidersDown,
 )
@@ -90,24 +92,35 @@ class Router:
             return False
         return any(one.provider in self._providers for one in order)
 
-    def has_other(self, model: str, provider: str) -> bool:
-        """Whether somebody else than this provider may answer for a model."""
-        others = {other.provider for other in self.models.order(model)} - {provider}
-        return not others.isdisjoint(self._providers)
-
     async def check(self, model: str) -> None:
         """ProvidersDown if nobody who could answer for a model is in health; whose probe is due is probed first.
 
-        ModelUnknown, ModelAccess.
+        ModelLimited if whoever is in health has enough for now. ModelUnknown, ModelAccess.
         """
         there = dict.fromkeys(one.provider for one in self._order(model))
-        for name in there:
-            if (await self._health.read(name)).standing != Standing.DOWN:
-                return
+        if await self._has_free(there):
+            return
         for name in there:
             if await self._takes_probe(name):
                 await self._probe(name, self._providers[name])
         await self._candidates(model)
+        if not await self._has_free(there):
+            raise await self._limited(model, there)
+
+    async def _has_free(self, names: Iterable[str]) -> bool:
+        """Whether one of these is in health and has not enough."""
+        now_ms = self._clock.now_ms()
+        for name in names:
+            health = await self._health.read(name)
+            if health.standing != Standing.DOWN and not health.is_limited(now_ms):
+                return True
+        return False
+
+    async def _limited(self, model: str, names: Iterable[str]) -> ModelLimited:
+        """For the one of these that may be asked first."""
+        at_ms, name = min([((await self._health.read(name)).may_be_asked_at_ms(), name) for name in names])
+        left_s = max(0, at_ms - self._clock.now_ms()) / 1000
+        return ModelLimited(f"{model}: {name} has enough for now", provider=name, model=model, retry_after=left_s)
 
     async def probe(self) -> None:
         """Find out about each provider that was not well and whose time has come; call it every minute."""
@@ -184,6 +197,8 @@ class _Watched:
         try:
             async with contextlib.aclosing(self._provider.stream(request)) as deltas:
                 async for delta in deltas:
+                    if isinstance(delta, Started) and delta.allowance is not None:
+                        await self._heed(delta.allowance, request.max_tokens)
                     yield delta
         except ModelError as error:
             await self._judge(error)
@@ -194,6 +209,14 @@ class _Watched:
         if health.standing != Standing.DOWN:
             return health
         return health.taken_for_probe(self._clock.now_ms(), self._rules)
+
+    async def _heed(self, allowance: Allowance, needs_tokens: int) -> None:
+        """Let nobody ask who would be refused, as far as the headers of an answer tell."""
+        now_ms = self._clock.now_ms()
+        hold_ms = round(1000 * allowance.hold_s(now_ms, needs_tokens=needs_tokens))
+        if hold_ms > 0:
+            await self._records.change(self.name, lambda health: health.after_limit(now_ms + hold_ms))
+            logger.warning("provider %s has enough for %.1f s", self.name, hold_ms / 1000)
 
     async def _judge(self, error: ModelError | None) -> None:
         now_ms = self._clock.now_ms()

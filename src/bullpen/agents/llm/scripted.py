@@ -16,7 +16,7 @@ import msgspec
 
 from bullpen.agents.llm.deltas import CallDelta, Delta, End, Started, TextDelta, UsageDelta
 from bullpen.agents.llm.retrying import Sleep
-from bullpen.agents.llm.words import Message, Request, Role, StopReason, Usage, check_request, to_json
+from bullpen.agents.llm.words import Message, Request, Role, StopReason, Usage, check_request, size_of, to_json
 from bullpen.errors import AnswerBroken, BadOption, CallRefused, ModelError
 
 _BYTES_A_TOKEN = 4
@@ -238,5 +238,5 @@ def _size(text: str, calls: list[_Call]) -> int:
 
 
 def _usage(request: Request, text: str, calls: list[_Call]) -> Usage:
-    read = len(to_json(request.messages)) + len(to_json(request.tools))
+    read = size_of(request.messages) + len(to_json(request.tools))
     return Usage(math.ceil(read / _BYTES_A_TOKEN), math.ceil(_size(text, calls) / _BYTES_A_TOKEN))

@@ -6,7 +6,7 @@ All of them are JSON when written, since each call is kept in the journal of its
 import re
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 
@@ -188,6 +188,36 @@ def to_json(said: object) -> bytes:
         raise BadOption(f"messages: cannot be written as JSON: {error}") from None
 
 
+class Conversation(tuple[Message, ...]):  # noqa: SLOT001 - no slots beside those of a tuple
+    """Messages that grow at their end: each is measured and checked once, though all are sent with every request.
+
+    BadOption for a result without its call, or a call without its result.
+    """
+
+    size: int
+    """Bytes of their JSON."""
+
+    def __new__(cls, messages: Iterable[Message] = ()) -> Self:
+        made = super().__new__(cls, messages)
+        made.size = len(to_json(made))
+        _open_calls(made)
+        return made
+
+    def then(self, *more: Message) -> "Conversation":
+        """The same, and what was said next."""
+        if not self:
+            return Conversation(more)
+        _open_calls(more, start=len(self), before=self[-1].calls)
+        grown = super().__new__(Conversation, (*self, *more))
+        grown.size = self.size + sum(len(",") + len(to_json(one)) for one in more)
+        return grown
+
+
+def size_of(messages: tuple[Message, ...]) -> int:
+    """Bytes of their JSON."""
+    return messages.size if isinstance(messages, Conversation) else len(to_json(messages))
+
+
 def check_tool_names(names: Iterable[str]) -> tuple[str, ...]:
     """Each once; BadOption for what cannot be one."""
     wanted = tuple(dict.fromkeys(names))
@@ -211,19 +241,28 @@ def check_request(request: Request) -> None:
             raise BadOption(f"tools[{n}]: {name!r} is no name for a tool, or is there twice")
     if request.tool_choice not in {AUTO, NONE, ANY, *names}:
         raise BadOption(f"tool_choice: {request.tool_choice!r} is none of auto, none, any and the tools' names")
-    _check_turns(request.messages)
+    if left := _calls_at_the_end(request.messages):
+        raise BadOption(f"messages: the last calls have no results: {', '.join(sorted(call.id for call in left))}")
 
 
-def _check_turns(messages: tuple[Message, ...]) -> None:
-    """Providers refuse a result without its call, and a call without its result, each in words of its own."""
-    before: tuple[ToolCall, ...] = ()
-    for n, message in enumerate(messages):
-        # Nearly all answer in the order of the calls, and a long conversation is gone through with each request.
+def _calls_at_the_end(messages: tuple[Message, ...]) -> tuple[ToolCall, ...]:
+    return messages[-1].calls if isinstance(messages, Conversation) else _open_calls(messages)
+
+
+def _open_calls(
+    messages: tuple[Message, ...], *, start: int = 0, before: tuple[ToolCall, ...] = ()
+) -> tuple[ToolCall, ...]:
+    """The calls of the last message; BadOption unless all before it have their results, and no others are there.
+
+    Providers refuse either, each in words of its own. `start` is the number of the first message, `before` the calls
+    that it answers.
+    """
+    for n, message in enumerate(messages, start):
+        # Nearly all answer in the order of the calls.
         if (before or message.results) and [one.call_id for one in message.results] != [call.id for call in before]:
             _check_results(n, {one.call_id for one in message.results}, {call.id for call in before})
         before = message.calls
-    if before:
-        raise BadOption(f"messages: the last calls have no results: {', '.join(sorted(call.id for call in before))}")
+    return before
 
 
 def _check_results(n: int, answered: set[str], open_calls: set[str]) -> None:

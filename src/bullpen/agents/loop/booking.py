@@ -102,4 +102,4 @@ def booked(part: Part[T]) -> Part[T]:
         with booking():
             return await part.otherwise(n)
 
-    return Part(part.links, otherwise)
+    return Part(part.links, otherwise, part.then)

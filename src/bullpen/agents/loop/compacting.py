@@ -6,7 +6,7 @@ Whether it is time is read off what is on record, so that each activation decide
 from collections.abc import Sequence
 
 from bullpen.agents.llm.models import Model
-from bullpen.agents.llm.words import NONE, Message, Request, Role, Usage, system, to_json, user
+from bullpen.agents.llm.words import NONE, Conversation, Message, Request, Role, Usage, size_of, system, user
 
 _FULL = 0.75
 """Of the window: beyond it a conversation is compacted."""
@@ -23,12 +23,13 @@ _SO_FAR = "The first part of this conversation was too long to keep. What happen
 
 
 def is_full(
-    model: Model, messages: Sequence[Message], counted: Usage | None, counted_at: int, reply_tokens: int
+    model: Model, messages: tuple[Message, ...], counted: Usage | None, counted_at: int, reply_tokens: int
 ) -> bool:
     """Whether the next call may not fit. `counted` is what the last one used, whose answer is at `counted_at`."""
-    known = 0 if counted is None else counted.total_tokens
-    rest = messages[counted_at + 1 :] if counted is not None else messages
-    tokens = known + len(to_json(tuple(rest))) // _BYTES_A_TOKEN
+    if counted is None:
+        tokens = size_of(messages) // _BYTES_A_TOKEN
+    else:
+        tokens = counted.total_tokens + size_of(messages[counted_at + 1 :]) // _BYTES_A_TOKEN
     return tokens + reply_tokens > model.context_window * _FULL and _cut(messages) is not None
 
 
@@ -40,11 +41,11 @@ def request_for(model: str, messages: Sequence[Message], reply_tokens: int) -> R
     return Request(model=model, messages=(system(_ASK), user(told)), max_tokens=reply_tokens, tool_choice=NONE)
 
 
-def compacted(messages: Sequence[Message], summary: str) -> list[Message]:
+def compacted(messages: Sequence[Message], summary: str) -> Conversation:
     """The conversation with its first part in short."""
     cut = _cut(messages)
     assert cut is not None
-    return [*messages[: _begin(messages)], user(_SO_FAR + summary), *messages[cut:]]
+    return Conversation((*messages[: _begin(messages)], user(_SO_FAR + summary), *messages[cut:]))
 
 
 def _begin(messages: Sequence[Message]) -> int:

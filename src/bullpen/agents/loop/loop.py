@@ -13,27 +13,37 @@ import msgspec
 
 from bullpen.agents.llm.models import ModelTable
 from bullpen.agents.llm.provider import Provider, complete
-from bullpen.agents.llm.words import NONE, Message, Reply, Request, StopReason, ToolCall, ToolResult, Usage, results
-from bullpen.agents.loop.calling import as_text, called
+from bullpen.agents.llm.words import (
+    NONE,
+    Conversation,
+    Message,
+    Reply,
+    Request,
+    StopReason,
+    ToolCall,
+    ToolResult,
+    Usage,
+    results,
+)
+from bullpen.agents.loop.calling import called
 from bullpen.agents.loop.compacting import compacted, is_full, request_for
 from bullpen.agents.loop.lending import Lent
 from bullpen.agents.loop.options import LoopOptions
 from bullpen.agents.loop.progress import ToolProgress
 from bullpen.agents.loop.recorder import Recorder
+from bullpen.agents.loop.resuming import AfterCrash
 from bullpen.agents.loop.steps import ASKED, OVER_LIMIT, REFUSED
 from bullpen.agents.loop.telling import Telling
-from bullpen.agents.loop.words import Answer, LoopResult, NeedsAnswer, Stop
+from bullpen.agents.loop.words import LoopResult, Stop
 from bullpen.agents.tools.policy import Policy
-from bullpen.agents.tools.tool import NOT_MADE, Tool, ToolContext
+from bullpen.agents.tools.tool import ToolContext
 from bullpen.agents.tools.toolbox import Toolbox
 from bullpen.errors import AgentError, BadData, ContentRefused, CreditsShort, ModelError, SandboxError, ToolError
-from bullpen.job.entries import JournalEntry
 from bullpen.observing import ToolUse
 
 _encode = msgspec.json.Encoder().encode
 _decode_reply = msgspec.json.Decoder(Reply).decode
 _decode_result = msgspec.json.Decoder(ToolResult).decode
-_decode_answer = msgspec.json.Decoder(Answer).decode
 _USUAL = LoopOptions()
 
 
@@ -56,6 +66,7 @@ class AgentLoop:
         self._limits = options.limits
         self._context = options.context or ToolContext(run=recorder.run, key=recorder.run)
         self._telling = Telling(options.limits)
+        self._after_crash = AfterCrash(recorder, most=options.limits.result_characters)
         self._next_place = 0
         self._steps = 0
         self._tool_calls = 0
@@ -68,41 +79,44 @@ class AgentLoop:
         """What the last call used, and where in the conversation its answer is."""
         self._counted_at = 0
         self._price = 0
+        self.short: CreditsShort | None = None
+        """What it stopped at, of credits."""
 
     async def run(self, model: str, messages: Sequence[Message]) -> LoopResult:
         """Go on until it ends. NeedsAnswer parks the run; a ModelError fails this activation, and nothing is lost."""
         try:
-            return await self._run(model, list(messages))
+            return await self._run(model, Conversation(messages))
         finally:
             await self._recorder.flush()
 
-    async def _run(self, model: str, conversation: list[Message]) -> LoopResult:
+    async def _run(self, model: str, conversation: Conversation) -> LoopResult:
         text = ""
         while (stop := self._limit_reached()) is None:
             try:
                 conversation = await self._fitted(model, conversation)
                 reply = await self.ask(self._request(model, conversation), may_wait=True)
                 self._counted, self._counted_at = reply.usage, len(conversation)
-                conversation.append(reply.message())
                 text = reply.text
                 stop = stop_of(reply)
                 if not reply.calls:
                     return self._result(stop, text)
-                conversation.append(results(*await self._use_all(reply.calls)))
-            except CreditsShort:
+                answers = await self._use_all(reply.calls)
+                conversation = conversation.then(reply.message(), results(*answers))
+            except CreditsShort as short:
+                self.short = short
                 return self._result(Stop.CREDITS, text)
         return self._result(stop, text)
 
-    def _request(self, model: str, conversation: Sequence[Message]) -> Request:
+    def _request(self, model: str, conversation: Conversation) -> Request:
         return Request(
             model=model,
-            messages=tuple(conversation),
+            messages=conversation,
             tools=self._tools.specs() if self._limits.tool_calls else (),
             max_tokens=self._limits.reply_tokens,
             temperature=self._options.temperature,
         )
 
-    async def _fitted(self, model: str, conversation: list[Message]) -> list[Message]:
+    async def _fitted(self, model: str, conversation: Conversation) -> Conversation:
         """The conversation, or what is left of it in short where it would outgrow the model's window."""
         limit = self._limits.reply_tokens
         if not is_full(self._models.model(model), conversation, self._counted, self._counted_at, limit):
@@ -236,7 +250,7 @@ class AgentLoop:
         context = dataclasses.replace(self._context, key=self._recorder.key(place), sandbox=lent.sandbox)
         used_up = None if entry is None or tool.policy is not Policy.ONCE else place + 1
         if entry is not None:
-            found = await self._after_crash(entry, call, tool, context, arguments)
+            found = await self._after_crash.found(entry, call, tool, context, arguments)
             if found is not None:
                 told = self._telling.used(call, found, seconds=0)
                 await self._recorder.finish(entry, _encode(found), price=tool.price, told=told)
@@ -268,32 +282,6 @@ class AgentLoop:
         )
         self._worked_ms += done.ended_ms - done.started_ms
         return result
-
-    async def _after_crash(
-        self, entry: JournalEntry, call: ToolCall, tool: Tool, context: ToolContext, arguments: dict[str, object]
-    ) -> ToolResult | None:
-        """What became of a call that was under way when its worker died; None if it is to be made again."""
-        match tool.policy:
-            case Policy.READ_ONLY | Policy.IDEMPOTENT:
-                return None
-            case Policy.RECONCILE:
-                assert tool.reconcile is not None
-                found = await tool.reconcile(context, arguments)
-                if found is NOT_MADE:
-                    return None
-                return ToolResult(call.id, await as_text(context, tool, found, self._limits.result_characters))
-            case Policy.ONCE:
-                return await self._ask_a_person(entry, call)
-
-    async def _ask_a_person(self, entry: JournalEntry, call: ToolCall) -> ToolResult | None:
-        # Another one for each time that it is made: who said "make it again" knows nothing of what became of that.
-        place, signal = entry.place + 1, f"answer/{entry.place}/{entry.attempts}"
-        said = self._recorder.at(place)
-        value = said.value if said is not None else await self._recorder.answer(place, signal)
-        if value is None:
-            raise NeedsAnswer(signal, call.name, call.arguments)
-        answer = _decode_answer(value)
-        return None if answer.result is None else ToolResult(call.id, answer.result, is_error=answer.is_error)
 
 
 def stop_of(reply: Reply) -> Stop:

@@ -66,6 +66,8 @@ class Recorder:
         self._entries: dict[int, JournalEntry] = {}
         self._finished: list[Finished] = []
         self._writing = asyncio.Lock()
+        self._is_short = False
+        """Whether a hold needed more than was there: then the next one does too, and is not tried at once."""
 
     async def begin(self, also: Also | None = None) -> bytes | None:
         """End the activation before this one, and read what is on record. LeaseLost if this is not the latest.
@@ -249,7 +251,8 @@ class Recorder:
         async with self._writing:
             self._overruns.forget()
             waiting = tuple(self._finished)
-            async with self._database.writing(brief=True) as connection:
+            begun = self._is_short and held is not None
+            async with self._database.writing(brief=True, begun=begun) as connection:
                 chain, ledger = Chain(connection, self._database), Ledger(connection, self._database)
                 put = [*(one.entry for one in waiting), *entries]
                 chain.add(JournalOn(connection, self._database).putting(self.run, put, epoch=self._epoch))
@@ -267,9 +270,11 @@ class Recorder:
                 before = [*(line for one in waiting for line in one.told), *self._overruns.lines()]
                 if lines := self._lines([*before, *told]):
                     chain.add(RunsOn(connection, self._database).telling(self._tells, self.run, lines))
-                await chain.run()
                 if also is not None:
+                    await chain.run()
                     await also(connection)
+                elif not await chain.run_last():
+                    self._is_short = self._is_short or held is not None
             del self._finished[: len(waiting)]
             self._overruns.tell()
 

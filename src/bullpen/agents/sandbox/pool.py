@@ -53,7 +53,8 @@ class SandboxPool:
         self._registry = registry or Registry()
         self._maker = Maker(driver, self._registry, owner)
         self.observers = Observers() if observers is None else observers
-        self._name = secrets.token_hex(8)
+        self.name = secrets.token_hex(8)
+        """Its own, by which it is told from others."""
         self._warm: list[_Member] = []
         self._lent: dict[str, _Member] = {}
         self._room = asyncio.Semaphore(self._options.most)
@@ -261,7 +262,7 @@ class SandboxPool:
     def _tell(self) -> None:
         if self.observers:
             most = self._options.most if self._open else 0
-            self.observers.pool_changed(PoolSeen(len(self._warm), len(self._lent), most, self._name))
+            self.observers.pool_changed(PoolSeen(len(self._warm), len(self._lent), most, self.name))
 
     def stats(self) -> PoolStats:
         warm, lent = len(self._warm), len(self._lent)

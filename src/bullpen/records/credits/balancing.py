@@ -7,8 +7,10 @@ from typing import Any
 from sqlalchemy import Row, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from bullpen.records.credits.words import EntryKind, HoldState
-from bullpen.records.tables.credits import account, entry, hold
+from bullpen.records.credits.periods import Window
+from bullpen.records.credits.tenant_budgets import used_in
+from bullpen.records.credits.words import PURSE, EntryKind, HoldState
+from bullpen.records.tables.credits import account, entry, hold, window
 
 
 async def find_unbalanced(connection: AsyncConnection) -> list[str]:
@@ -17,6 +19,7 @@ async def find_unbalanced(connection: AsyncConnection) -> list[str]:
     - All that came in is available, held, spent or has gone out.
     - What is held is what its open holds come to.
     - What a task was given is what its payers set aside for it, and at its end what they were charged is what it spent.
+    - What is used of a budget is what was held in the purse meanwhile, and what became of that.
     """
     moved = await _moved(connection)
     held, given = await _held(connection), await _given(connection)
@@ -26,7 +29,7 @@ async def find_unbalanced(connection: AsyncConnection) -> list[str]:
         is_right = row.available + row.held + row.spent == came - went and row.held == held[row.id]
         if not (is_right and _is_paid(row, given.get(row.id), came)):
             wrong.append(row.id)
-    return wrong
+    return wrong + await _windows(connection)
 
 
 def _is_paid(task: Row[Any], by: Row[Any] | None, came: int) -> bool:
@@ -35,6 +38,16 @@ def _is_paid(task: Row[Any], by: Row[Any] | None, came: int) -> bool:
         return True
     is_over = by.open == 0
     return bool(by.amount == came and (not is_over or (by.charged, 0) == (task.spent, task.available)))
+
+
+async def _windows(connection: AsyncConnection) -> list[str]:
+    """Those of budgets that do not say what the purse's entries do."""
+    wrong = []
+    for row in (await connection.execute(select(window))).all():
+        used = await used_in(connection, f"{PURSE}{row.tenant}", Window(row.start_ms, row.until_ms))
+        if used != (row.held, row.spent):
+            wrong.append(f"{PURSE}{row.tenant}/{row.period}")
+    return wrong
 
 
 async def _moved(connection: AsyncConnection) -> dict[tuple[str, str], int]:

@@ -5,7 +5,8 @@
     task:                   deposit ─▶ available ─▶ calls hold, charge, refund
 
 The payer is the purse of a tenant, or the account of the task that made this one. A first amount is set aside when
-the task is submitted; a call that may cost more than is left takes more, up to the task's own limit.
+the task is submitted; a call that may cost more than is left takes more, up to the task's own limit. The tenant's
+budgets have room for both, or there is no task, and no call.
 """
 
 import msgspec
@@ -33,8 +34,8 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
 
     async def open(self, ledger: Ledger, amount: int) -> None:
         """Set the first amount aside; CreditsShort if the payer has less."""
-        await ledger.open(self.account, self.tenant)
-        await self._take(ledger, amount, given=0)
+        is_first = await ledger.open(self.account, self.tenant)
+        await self._take(ledger, amount, given=0, is_first=is_first)
 
     async def cover(self, ledger: Ledger, need: int) -> None:
         """Have so much available. CreditsShort if that is above the limit, or the payer has too little left."""
@@ -61,7 +62,7 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
             await above.stretch(ledger, missing)
         amount = min(missing, (await ledger.locked(self.payer)).available)
         if amount:
-            await self._take(ledger, amount, given=there.available + there.held + there.spent)
+            await self._take(ledger, amount, given=there.available + there.held + there.spent, is_owed=True)
 
     async def close(self, ledger: Ledger) -> Account:
         """Charge the payer what was spent, and give it back the rest. Nothing of the task's own may still be held."""
@@ -75,11 +76,14 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
             await ledger.withdraw(self.account, there.available, key=f"{self.account}/end")
         return there
 
-    async def _take(self, ledger: Ledger, amount: int, *, given: int) -> None:
+    async def _take(
+        self, ledger: Ledger, amount: int, *, given: int, is_owed: bool = False, is_first: bool = False
+    ) -> None:
         # All that was given so far makes a key that grows with each amount, and is the same if one is taken again.
         key = f"{self.account}/{given}"
-        await ledger.hold(key, [self.payer], amount, run=self.account, memo=f"task {self.task}")
-        await ledger.deposit(self.account, amount, key=key)
+        memo = f"task {self.task}"
+        await ledger.hold(key, [self.payer], amount, run=self.account, memo=memo, is_owed=is_owed)
+        await ledger.deposit(self.account, amount, key=key, is_first=is_first)
 
 
 def account_of(task: str) -> str:

@@ -9,7 +9,8 @@ from sqlalchemy import Row, select
 from bullpen.errors import BadOption, RecordMissing
 from bullpen.records.credits.balancing import find_unbalanced
 from bullpen.records.credits.ledger import Ledger
-from bullpen.records.credits.words import Account, Entry, EntryKind, Statement
+from bullpen.records.credits.tenant_budgets import budgets_of, remove_budget, set_budget
+from bullpen.records.credits.words import PURSE, Account, Entry, EntryKind, Period, Statement, TenantBudget
 from bullpen.records.database import Database
 from bullpen.records.paging import number_in
 from bullpen.records.tables.credits import account, entry
@@ -44,7 +45,7 @@ class Credits:
             return await Ledger(connection, self._database).account(purse(tenant))
 
     async def accounts(self, tenant: str) -> list[Account]:
-        """Its purse and its budgets."""
+        """Its purse, and those of its tasks."""
         query = select(account).where(account.c.tenant == tenant).order_by(account.c.id)
         async with self._database.reading(brief=True) as connection:
             rows: Sequence[Row[Any]] = (await connection.execute(query)).all()
@@ -56,6 +57,20 @@ class Credits:
         async with self._database.reading(brief=True) as connection:
             rows: Sequence[Row[Any]] = (await connection.execute(query)).all()
         return {row.id: _account(row) for row in rows}
+
+    async def set_budget(self, tenant: str, period: Period, most: int) -> TenantBudget:
+        """Let the tenant spend at most so many micro-credits in each such period; what this one has used counts."""
+        await set_budget(self._database, tenant, period, most)
+        [found] = [one for one in await self.budgets_of(tenant) if one.period is period]
+        return found
+
+    async def remove_budget(self, tenant: str, period: Period) -> None:
+        """RecordMissing if there is none."""
+        await remove_budget(self._database, tenant, period)
+
+    async def budgets_of(self, tenant: str) -> list[TenantBudget]:
+        """Those that are set, with what is used of each and when it renews."""
+        return await budgets_of(self._database, tenant)
 
     async def statement(
         self,
@@ -93,7 +108,7 @@ class Credits:
 
 def purse(tenant: str) -> str:
     """The account that a tenant pays from."""
-    return f"tenant:{tenant}"
+    return f"{PURSE}{tenant}"
 
 
 def _account(row: Row[Any]) -> Account:

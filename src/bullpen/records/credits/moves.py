@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from bullpen.records.credits.words import EntryKind, Hold
+from bullpen.records.credits.words import EntryKind, Hold, Settled
 
 
 class Move(NamedTuple):
@@ -24,6 +24,11 @@ def charges(held: Hold, price: int) -> list[Move]:
     charge = Move(EntryKind.CHARGE, price, held=-price, spent=price)
     refund = Move(EntryKind.REFUND, rest, held=-rest, available=rest)
     return [move for move in (charge, refund) if move.amount]
+
+
+def outcome_of(held: Hold, price: int) -> Settled:
+    charged = min(price, held.amount)
+    return Settled(charged=charged, refunded=held.amount - charged, overrun=price - charged)
 
 
 def sums_of(moves: Sequence[Move]) -> dict[str, int]:

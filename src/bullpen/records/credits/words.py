@@ -4,6 +4,9 @@ from enum import StrEnum
 
 import msgspec
 
+PURSE = "tenant:"
+"""Begins the account that a tenant pays from."""
+
 
 class EntryKind(StrEnum):
     """What moved, and between which of an account's three sums."""
@@ -84,3 +87,29 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 class Statement(msgspec.Struct, frozen=True):
     entries: tuple[Entry, ...]
     next_cursor: str | None
+
+
+class Period(StrEnum):
+    """Of a budget. Days and months are those of UTC."""
+
+    DAY = "day"
+    MONTH = "month"
+    TOTAL = "total"
+    """All that was ever spent: it does not renew."""
+
+
+class TenantBudget(msgspec.Struct, frozen=True, kw_only=True):
+    """How much a tenant may spend in a period, whatever its purse has; and what is used of that now."""
+
+    tenant: str
+    period: Period
+    most: int
+    held: int
+    spent: int
+    renews_ms: int | None
+    """When all of it is there again; None if never."""
+
+    @property
+    def left(self) -> int:
+        """A budget that was lowered, or a bill above what was held, may leave less than nothing: that is nothing."""
+        return max(0, self.most - self.held - self.spent)

@@ -1,18 +1,19 @@
 """Files of runs as the API, tools and executors see them."""
 
-from collections.abc import AsyncIterable, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import select, tuple_
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from bullpen.errors import BadOption, BlobMissing, CheckpointMissing, PayloadTooLarge, RecordMissing
+from bullpen.errors import BadOption, BlobMissing, CheckpointMissing, RecordMissing
 from bullpen.records.blobs.blobs import Blobs
 from bullpen.records.database import Database
 from bullpen.records.files.expiring import YOUNG_MS, expire
 from bullpen.records.files.on import FILE_COLUMNS, FilesOn, new_id, read_file
 from bullpen.records.files.quota import Quota
+from bullpen.records.files.sizes import Data, check_size, limited
 from bullpen.records.files.words import (
     Checkpoint,
     Expired,
@@ -31,18 +32,12 @@ from bullpen.records.runs.moving import RunsOn
 from bullpen.records.tables.files import file as file_table
 from bullpen.records.tables.runs import run as run_table
 
-FILE_MB = "BULLPEN_FILE_MB"
 RUN_FILES_DAYS = "BULLPEN_RUN_FILES_DAYS"
-_USUAL_MB, _MOST_MB = 100, 1_000_000
 _USUAL_DAYS, _MOST_DAYS = 30, 36_500
-_MB = 1 << 20
 _DAY_MS = 86_400_000
 _UNUSED_MS = _DAY_MS
 """How long an input waits for a run that is given it."""
 _LIMIT = 500
-_PART = 1 << 20
-
-Data = bytes | AsyncIterable[bytes]
 
 
 class Files:
@@ -142,7 +137,7 @@ class Files:
         """
         check_file_name(name)
         mime, about = check_mime(mime, name), check_metadata(metadata)
-        kept = await self.blobs.put_parts(_limited(data))
+        kept = await self.blobs.put_parts(limited(data))
         now_ms = self.database.clock.now_ms()
         given = RunFile(
             id=new_id("file"),
@@ -282,27 +277,3 @@ def _paged(found: Sequence[RunFile], limit: int) -> FilePage:
     """Of one more than the page has."""
     last = found[limit - 1] if len(found) > limit else None
     return FilePage(tuple(found[:limit]), None if last is None else f"{last.created_ms}~{last.id}")
-
-
-async def _limited(data: Data) -> AsyncIterator[bytes]:
-    if isinstance(data, bytes):
-        check_size(len(data))
-        for start in range(0, len(data), _PART):
-            yield data[start : start + _PART]
-        return
-    size = 0
-    async for part in data:
-        size += len(part)
-        check_size(size)
-        yield part
-
-
-def check_size(size: int) -> None:
-    """PayloadTooLarge, which names the limit and the setting that has it."""
-    if size > (most := most_bytes()):
-        raise PayloadTooLarge(f"data: a file may have {most // _MB} MB, by {FILE_MB}")
-
-
-def most_bytes() -> int:
-    """Of a file."""
-    return whole_from(FILE_MB, _USUAL_MB, _MOST_MB) * _MB

@@ -6,7 +6,7 @@ from operator import attrgetter
 from typing import Any
 
 import msgspec
-from sqlalchemy import Row, func, select
+from sqlalchemy import Row, bindparam, func, select
 
 from bullpen.errors import BadOption
 from bullpen.job.state import State
@@ -68,6 +68,20 @@ class TenantCounts(msgspec.Struct, frozen=True):
 
 
 _ALL = JobFilter()
+_OF_QUEUE = (tally.c.queue == bindparam("queue")) & (tally.c.jobs > 0)
+_MOST_JOBS = (
+    select(tally.c.tenant, func.count().over().label("tenants"))
+    .where(_OF_QUEUE)
+    .group_by(tally.c.tenant)
+    .order_by(func.sum(tally.c.jobs).desc(), tally.c.tenant)
+    .limit(bindparam("limit"))
+)
+"""Reads the tallies of a queue once: they are as many as its tenants have states, and open pages ask each second."""
+_OF_TENANTS = (
+    select(tally.c.tenant, tally.c.state, tally.c.jobs)
+    # By the whole of the primary key: without the states, those of all tenants would be read.
+    .where(_OF_QUEUE, tally.c.state.in_(list(State)), tally.c.tenant.in_(bindparam("names", expanding=True)))
+)
 
 
 class ReadModel:
@@ -105,18 +119,14 @@ class ReadModel:
 
     async def counts_by_tenant(self, queue: str, *, limit: int = 50) -> TenantCounts:
         """The same of one queue, for the tenants that have most jobs; what has none stands under the empty name."""
-        of_queue = (tally.c.queue == queue) & (tally.c.jobs > 0)
-        most = select(tally.c.tenant).where(of_queue).group_by(tally.c.tenant)
-        most = most.order_by(func.sum(tally.c.jobs).desc(), tally.c.tenant).limit(limit)
-        query = select(tally.c.tenant, tally.c.state, tally.c.jobs).where(of_queue)
         counted: dict[str, dict[State, int]] = {}
         async with self._database.reading() as connection:
-            names = list((await connection.execute(most)).scalars())
-            every = select(func.count(tally.c.tenant.distinct())).where(of_queue)
-            in_all = len(names) if len(names) < limit else (await connection.execute(every)).scalar_one()
-            for name, state, jobs in await connection.execute(query.where(tally.c.tenant.in_(names))):
+            most = (await connection.execute(_MOST_JOBS, {"queue": queue, "limit": limit})).all()
+            names = [row.tenant for row in most]
+            for name, state, jobs in await connection.execute(_OF_TENANTS, {"queue": queue, "names": names}):
                 counted.setdefault(name, {})[State(state)] = int(jobs)
-        return TenantCounts({name: counted[name] for name in names if name in counted}, max(0, in_all - len(names)))
+        in_all = most[0].tenants if most else 0
+        return TenantCounts({name: counted[name] for name in names if name in counted}, in_all - len(names))
 
     async def rates(
         self, *, since_ms: int, until_ms: int, queue: str | None = None, tenant: str | None = None

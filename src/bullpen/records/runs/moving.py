@@ -11,10 +11,13 @@ from sqlalchemy import ColumnElement, Row, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bullpen.errors import RecordMissing, WrongState
+from bullpen.job.spec import NewJob
+from bullpen.records import outbox
 from bullpen.records.chained import Link, Part, run_alone
 from bullpen.records.database import Database
-from bullpen.records.prepared import Followed, Parameters
+from bullpen.records.prepared import Followed, Parameters, Prepared
 from bullpen.records.runs.words import BEFORE, FINAL, ProgressEvent, ProgressKind, Run, Task, TaskState, Told
+from bullpen.records.tables.outbox import OutboxRow
 from bullpen.records.tables.runs import progress as progress_table
 from bullpen.records.tables.runs import run as run_table
 from bullpen.records.tables.runs import task as task_table
@@ -24,10 +27,18 @@ _TASK = [task_table.c[name] for name in Task.__struct_fields__]
 _RUN = [run_table.c[name] for name in Run.__struct_fields__]
 
 
+_NEW_RUN = ["id", "tenant", "workspace", "created_by", "state", "told", "created_ms"]
+_NEW_TASK = ["id", "run", "tenant", "parent", "kind", "state", "queue", "prompt", "terms", "created_ms", "changed_ms"]
+_NEW_JOB = ["job_id", "queue", "job", "written_ms", "held_until_ms"]
+
+
 class Statements:
-    """Those that tell of a step."""
+    """Those of a submission and of a step."""
 
     def __init__(self, database: Database) -> None:
+        self.create = Prepared(database, insert(run_table), columns=_NEW_RUN)
+        self.create_task = Prepared(database, insert(task_table), columns=_NEW_TASK)
+        self.send = Prepared(database, insert(OutboxRow), columns=_NEW_JOB)
         self.tell = Followed(database, _longer, progress_table, counted={"number": "told"})
 
 
@@ -45,17 +56,26 @@ class RunsOn:
         self._statements = database.own(Statements)
         self._now_ms = database.clock.now_ms()
 
-    async def create(self, run_id: str, tenant: str, *, created_by: str, workspace: str | None = None) -> None:
+    async def create(
+        self,
+        run_id: str,
+        tenant: str,
+        *,
+        created_by: str,
+        workspace: str | None = None,
+        state: TaskState = TaskState.PENDING,
+    ) -> None:
+        """Its state is that of its first task."""
         values = {
             "id": run_id,
             "tenant": tenant,
             "workspace": workspace,
             "created_by": created_by,
-            "state": TaskState.PENDING,
+            "state": state,
             "told": 0,
             "created_ms": self._now_ms,
         }
-        await self._connection.execute(insert(run_table), values)
+        await self._statements.create.run(self._connection, [values])
 
     async def create_task(
         self,
@@ -68,22 +88,27 @@ class RunsOn:
         prompt: str,
         terms: bytes,
         parent: str | None = None,
+        state: TaskState = TaskState.PENDING,
     ) -> None:
-        """In the state `pending`; `move` it when its job is under way."""
+        """One whose job is not under way in the same transaction is `pending`; `move` it when it is."""
         values = {
             "id": task_id,
             "run": run_id,
             "tenant": tenant,
             "parent": parent,
             "kind": kind,
-            "state": TaskState.PENDING,
+            "state": state,
             "queue": queue,
             "prompt": prompt,
             "terms": terms,
             "created_ms": self._now_ms,
             "changed_ms": self._now_ms,
         }
-        await self._connection.execute(insert(task_table), values)
+        await self._statements.create_task.run(self._connection, [values])
+
+    async def send(self, job: NewJob) -> None:
+        """The job of a task, which is added once this is committed."""
+        await self._statements.send.run(self._connection, [outbox.row_of(job)])
 
     async def move(
         self,

@@ -12,7 +12,7 @@ class TaskState(StrEnum):
     PENDING = "pending"
     """On record, and not for any worker yet."""
     QUEUED = "queued"
-    """In its line; also there again, while workers lack what it needs or no provider is in health."""
+    """In its line; also there again, while workers lack what it needs or no provider takes calls."""
     RUNNING = "running"
     RETRYING = "retrying"
     """An activation failed; the next one is due."""

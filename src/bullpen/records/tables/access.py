@@ -22,6 +22,8 @@ api_key = Table(
     Column("expires_ms", BigInteger),
     Column("revoked_ms", BigInteger),
     Column("last_used_ms", BigInteger),
+    Index("ix_bullpen_api_key_created", "created_ms", "id"),
+    Index("ix_bullpen_api_key_tenant_created", "tenant", "created_ms", "id"),
 )
 
 user = Table(
@@ -109,6 +111,13 @@ idempotency = Table(
     Column("body", LargeBinary),
     Column("content_type", Text, nullable=False),
     Column("expires_ms", BigInteger, nullable=False, index=True),
+)
+
+salt = Table(
+    "bullpen_salt",
+    metadata,
+    Column("name", String(100), primary_key=True),
+    Column("value", LargeBinary, nullable=False),
 )
 
 lease = Table(

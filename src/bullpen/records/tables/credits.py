@@ -48,3 +48,25 @@ entry = Table(
     Index("ix_bullpen_credit_entry_account_number", "account", "number"),
     Index("uq_bullpen_credit_entry_key", "account", "kind", "key", unique=True),
 )
+
+budget = Table(
+    "bullpen_credit_budget",
+    metadata,
+    Column("tenant", String(200), primary_key=True),
+    Column("period", String(20), primary_key=True),
+    Column("most", BigInteger, nullable=False),
+    Column("changed_ms", BigInteger, nullable=False),
+    CheckConstraint("most >= 0", name="ck_bullpen_credit_budget_not_negative"),
+)
+
+window = Table(
+    "bullpen_credit_window",
+    metadata,
+    Column("tenant", String(200), primary_key=True),
+    Column("period", String(20), primary_key=True),
+    Column("start_ms", BigInteger, primary_key=True),
+    Column("until_ms", BigInteger),
+    Column("held", BigInteger, nullable=False),
+    Column("spent", BigInteger, nullable=False),
+    CheckConstraint("held >= 0 AND spent >= 0", name="ck_bullpen_credit_window_not_negative"),
+)

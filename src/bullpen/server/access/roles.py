@@ -18,6 +18,8 @@ PERMISSIONS: dict[str, str] = {
     "schedules:write": "Make, change, pause, run and remove schedules.",
     "workers:read": "See workers.",
     "providers:read": "See how providers of models are doing.",
+    "sandboxes:read": "See the sandboxes of all workers.",
+    "sandboxes:write": "Have the sandboxes of all workers replaced.",
     "metrics:read": "See health and metrics.",
     "views:write": "Keep views of one's own.",
     "alerts:read": "See alerts.",
@@ -28,8 +30,8 @@ PERMISSIONS: dict[str, str] = {
     "tasks:answer": "Say what became of a call that a task asks about.",
     "runs:read": "See runs of agents, their tasks, steps, events and results.",
     "runs:cancel": "Cancel runs.",
-    "credits:read": "See credits and their statement.",
-    "credits:write": "Put credits in.",
+    "credits:read": "See credits, their statement and budgets.",
+    "credits:write": "Put credits in; set budgets.",
     "audit:read": "See who did what.",
     "tenants:read": "See tenants and their plans.",
     "tenants:write": "Make, change and remove tenants.",
@@ -77,6 +79,8 @@ _ADMIN_ONLY = frozenset(
         "users:write",
         "remote:work",
         "credits:write",
+        "sandboxes:read",
+        "sandboxes:write",
     }
 )
 

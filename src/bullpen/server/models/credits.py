@@ -5,7 +5,7 @@ from typing import Self
 from pydantic import Field
 
 from bullpen.agents.llm.prices import as_credits
-from bullpen.records.credits.words import Account, EntryKind
+from bullpen.records.credits.words import Account, EntryKind, Period
 from bullpen.server.models.base import Body, Shown
 from bullpen.server.models.records import Label
 
@@ -52,3 +52,23 @@ class EntryShown(Shown):
     spent: int
     memo: str
     at_ms: int
+
+
+class TenantBudgetBody(Body):
+    tenant: Label
+    credits: int = Field(ge=0, le=1_000_000_000)
+    """Whole credits; with 0 nothing is spent."""
+
+
+class TenantBudgetShown(Shown):
+    """What a tenant may spend in a period, and what is used of it."""
+
+    tenant: str
+    period: Period
+    most: int
+    held: int
+    """Set aside in this period, for tasks that are not over."""
+    spent: int
+    left: int
+    renews_ms: int | None
+    """When all of it is there again; null if never."""

@@ -60,7 +60,7 @@ TheWanted = Annotated[Wanted, Depends(wanted_events)]
 async def _following(site: Site, caller: Caller, wanted: Wanted, after: str | None) -> Following:
     """From a cursor, or from now on; a wrong cursor is told before anything else."""
     hides_place = wanted.queue is not None and not await has_jobs(site, caller.tenant, wanted.queue)
-    following = Following(site.hub, wanted, after, hides_place=hides_place)
+    following = Following(site.hub, await site.cursors(), wanted, after, hides_place=hides_place)
     await following.places()
     return following
 

@@ -8,8 +8,8 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from bullpen.errors import BadOption
-from bullpen.records.files.files import check_size
 from bullpen.records.files.quota import Quota
+from bullpen.records.files.sizes import check_size
 from bullpen.records.files.words import FileKind, FilePage, RunFile
 from bullpen.server.access.allowing import RunReader, allowed
 from bullpen.server.access.caller import Caller

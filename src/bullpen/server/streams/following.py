@@ -2,9 +2,10 @@
 
 from collections.abc import AsyncGenerator, Sequence
 
+from bullpen.server.streams.cursors import Cursors
 from bullpen.server.streams.hub import Hub
 from bullpen.server.streams.listening import Listener
-from bullpen.server.streams.telling import Told, Wanted, read_places, write_places
+from bullpen.server.streams.telling import Told, Wanted
 
 BEAT_S = 15.0
 
@@ -16,8 +17,11 @@ class Following:
     would tell that others have; who goes on from there misses nothing.
     """
 
-    def __init__(self, hub: Hub, wanted: Wanted, after: str | None, *, hides_place: bool = False) -> None:
+    def __init__(
+        self, hub: Hub, cursors: Cursors, wanted: Wanted, after: str | None, *, hides_place: bool = False
+    ) -> None:
         self._hub = hub
+        self._cursors = cursors
         self._wanted = wanted
         self._after = after
         self._hides_place = hides_place
@@ -31,7 +35,7 @@ class Following:
             return self._after or ""
         if self._wanted.queue is not None:
             return places.get(self._wanted.queue, "")
-        return write_places(places)
+        return self._cursors.write(places)
 
     async def places(self) -> dict[str, str]:
         """Where it begins; BadOption for a cursor that is none."""
@@ -39,7 +43,7 @@ class Following:
             return {}
         if self._wanted.queue is not None:
             return {self._wanted.queue: self._after}
-        return read_places(self._after, await self._hub.names(self._wanted))
+        return self._cursors.read(self._after, await self._hub.names(self._wanted))
 
     async def batches(
         self, *, beat_s: float = BEAT_S, tells_start: bool = False

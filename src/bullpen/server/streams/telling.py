@@ -1,20 +1,15 @@
 """Events in the words of the streams, each written once however many hear it."""
 
-import base64
-import hashlib
-from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
 
-from bullpen.errors import BadOption
 from bullpen.job.events import Event, EventKind
 from bullpen.server.models.jobs import shown_payload
 
 GAP = "gap"
 _SIZE = 200
 _encode = msgspec.json.Encoder().encode
-_decode_places = msgspec.json.Decoder(dict[str, str]).decode
 
 
 class _Words(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
@@ -125,26 +120,3 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
 
     def fits_queue(self, queue: str) -> bool:
         return self.queue in (None, queue) and (self.queues is None or queue in self.queues)
-
-
-# ── places in several logs at once ───────────────────────────────────────────────────────────
-
-
-def place_name(queue: str) -> str:
-    """What a cursor calls a queue: who may not know its name must not learn it from a cursor."""
-    return hashlib.sha256(queue.encode()).hexdigest()[:16]
-
-
-def write_places(places: Mapping[str, str]) -> str:
-    """The places in the logs of several queues, as one cursor."""
-    named = {place_name(queue): cursor for queue, cursor in places.items()}
-    return base64.urlsafe_b64encode(_encode(named)).decode()
-
-
-def read_places(cursor: str, queues: Iterable[str]) -> dict[str, str]:
-    """The place in each of these queues, where the cursor has one; BadOption if no stream gave it."""
-    try:
-        named = _decode_places(base64.urlsafe_b64decode(cursor.encode()))
-    except (ValueError, msgspec.DecodeError):
-        raise BadOption("after: is not a cursor that a stream of all queues gave") from None
-    return {queue: named[name] for queue in queues if (name := place_name(queue)) in named}
