@@ -39,7 +39,8 @@ def _redis_url() -> str:
     """Started at the first walk; it ends with the process."""
     running = contextlib.ExitStack()
     atexit.register(running.close)
-    return running.enter_context(running_redis()).url
+    server = running.enter_context(running_redis("--unixsocket", "redis.sock"))
+    return f"unix://{server.folder}/redis.sock"
 
 
 _WALKS = settings(

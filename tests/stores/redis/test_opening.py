@@ -1,6 +1,12 @@
 """Opening: a server is examined once, not with each add that makes sure of an open store."""
 
-from bullpen.stores.redis import RedisStore
+import asyncio
+import time
+
+import pytest
+
+from bullpen.stores.redis import RedisStore, client
+from tests.support.redis_harness import RedisHarness
 from tests.support.redis_server import RedisServer
 
 
@@ -21,3 +27,14 @@ async def test_an_open_store_is_not_examined_again(store: RedisStore, redis_serv
     await store.close()
     await store.open()
     assert _examined(redis_server) == before + 1
+
+
+async def test_a_process_that_was_held_up_does_not_call_the_server_silent(
+    harness: RedisHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A paused machine, a stopped process, a blocked loop: the connection is there, and its time is over too."""
+    monkeypatch.setattr(client, "_CONNECT_S", 0.05)
+    opening = asyncio.create_task(harness.open())
+    await asyncio.sleep(0)  # it connects now
+    time.sleep(0.1)  # noqa: ASYNC251 # which is what is tested
+    assert (await opening).place

@@ -61,11 +61,20 @@ class Connection:
         self._client = Client(self.address, self._make_place())
         try:
             await self.reach()
-            # Connects and logs in; a server that refuses this very command has been reached too.
-            await self.permitted("PING")
+            await self._knock()
         except BaseException:
             await self.close()
             raise
+
+    async def _knock(self) -> None:
+        """Connect and log in; a server that refuses this very command has been reached too."""
+        try:
+            await self.permitted("PING")
+        except StoreUnavailable as error:
+            if not isinstance(error.__cause__, redis.exceptions.TimeoutError):
+                raise
+            # A process that was held up meanwhile takes its own pause for the server's silence.
+            await self.permitted("PING")
 
     async def close(self) -> None:
         client, self._client = self._client, None
