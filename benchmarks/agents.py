@@ -34,6 +34,7 @@ from bullpen.agents.tools.policy import Policy
 from bullpen.agents.tools.tool import tool
 from bullpen.records.records import Records
 from bullpen.settings import store_from
+from bullpen.worker.runner import quick_runner
 
 OUT = ROOT / "benchmarks" / "out"
 TENANT = "acme"
@@ -186,4 +187,5 @@ if __name__ == "__main__":
     logging.getLogger("bullpen").setLevel(logging.CRITICAL)  # the submissions are cancelled again, each with a warning
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="small sizes")
-    asyncio.run(main(quick=parser.parse_args().quick))
+    with quick_runner() as runner:  # the loop that workers run on
+        runner.run(main(quick=parser.parse_args().quick))

@@ -36,5 +36,5 @@ async def test_a_process_that_was_held_up_does_not_call_the_server_silent(
     monkeypatch.setattr(client, "_CONNECT_S", 0.05)
     opening = asyncio.create_task(harness.open())
     await asyncio.sleep(0)  # it connects now
-    time.sleep(0.1)  # noqa: ASYNC251 # which is what is tested
+    time.sleep(0.1)  # a process that is held up is what is tested
     assert (await opening).place
