@@ -4,16 +4,16 @@ What a ratio compares stands side by side, so that both meet the machine in the 
 """
 
 import dataclasses
-import importlib
 from collections.abc import Mapping
 from pathlib import Path
 
 from benchmarks import bullpen_trials as on_sqlite
 from benchmarks import limit_trials as limit
+from benchmarks import own
 from benchmarks.peers.environments import Command, NotInstalled
 from benchmarks.peers.roster import NODE, PEERS, PYPI, Peer
 from benchmarks.redis import trials as on_redis
-from benchmarks.series import Ratio
+from benchmarks.series import Ratio, parts
 from benchmarks.system_trials import living, picking_up
 from benchmarks.trials import Trial
 
@@ -129,13 +129,9 @@ def _at_rest(sizes: Sizes, commands: Commands) -> list[Trial]:
 
 
 def own_part(sizes: Sizes) -> tuple[list[Trial], list[Ratio]]:
-    """What `benchmarks.own` adds, if it is there: its `trials`, and its `ratios` if it has any."""
-    try:
-        own = importlib.import_module("benchmarks.own")
-    except ModuleNotFoundError as error:
-        if error.name != "benchmarks.own":
-            raise
-        return [], []
-    compared = own.ratios() if hasattr(own, "ratios") else []
+    """Bullpen's measures of itself: those that have a target first, since a run may be ended before it is through."""
+    ratios = own.ratios()
+    with_target = {series for ratio in ratios for series in parts(ratio.over)}
+    trials = sorted(own.trials(quick=sizes.quick), key=lambda trial: with_target.isdisjoint(trial.series))
     # Made once: they compare Bullpen with itself, and each repeats within itself what is timed.
-    return [dataclasses.replace(trial, once=True) for trial in own.trials(quick=sizes.quick)], list(compared)
+    return [dataclasses.replace(trial, once=True) for trial in trials], ratios

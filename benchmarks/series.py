@@ -23,6 +23,10 @@ class Best:
     """Less is better, as with a latency."""
 
 
+def parts(of: Series | Best | None) -> tuple[Series, ...]:
+    return of.of if isinstance(of, Best) else (of,) if of else ()
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Ratio:
     name: str
@@ -55,7 +59,7 @@ class Figures:
 
     def chosen(self, of: Series | Best) -> Series | None:
         """The one that a ratio takes; None if nothing of it was measured."""
-        measured = [one for one in (of.of if isinstance(of, Best) else (of,)) if self._found[one]]
+        measured = [one for one in parts(of) if self._found[one]]
         best = min if isinstance(of, Best) and of.lowest else max
         return best(measured, key=lambda one: statistics.median(self._found[one].values()), default=None)
 

@@ -20,7 +20,7 @@ PAGE = ROOT / "docs" / "explanation" / "promises.md"
 FAMILIES = (
     "opening", "adding", "identifying", "deduplicating", "ordering", "claiming", "settling", "retaining",
     "grouping", "capping", "choosing", "limiting",
-    "exchanging", "requesting", "renewing", "abandoning", "rescuing", "waiting", "cancelling", "retrying",
+    "exchanging", "requesting", "renewing", "abandoning", "rescuing", "waiting", "expecting", "cancelling", "retrying",
     "flows", "policies", "families", "children", "steering", "removing",
     "noting", "parking", "journaling", "signalling",
     "pausing", "scheduling", "ticking", "looking",
@@ -85,8 +85,9 @@ def _modules() -> tuple[str, ...]:
 
 def _read(module: str) -> Family:
     tree = ast.parse((KIT / f"{module}.py").read_text(encoding="utf-8"))
-    title = (ast.get_docstring(tree) or "").removeprefix("Promises of ").removesuffix(".")
-    return Family(module, title[:1].upper() + title[1:], tuple(_promises(module, tree)))
+    heading, gap, more = (ast.get_docstring(tree) or "").removeprefix("Promises of ").partition("\n\n")
+    title = heading[:1].upper() + heading[1:].removesuffix(".")
+    return Family(module, title + gap + more, tuple(_promises(module, tree)))
 
 
 def _promises(module: str, tree: ast.Module) -> Iterator[Promise]:

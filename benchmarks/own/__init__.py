@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from benchmarks.own import growth, latency, speeds, standing
+from benchmarks.series import Ratio
 from benchmarks.trials import Trial
 
 
@@ -32,3 +33,8 @@ SECTIONS: Mapping[str, Section] = {
 def trials(*, quick: bool) -> list[Trial]:
     """All of them."""
     return [trial for section in SECTIONS.values() for trial in section(quick=quick)]
+
+
+def ratios() -> list[Ratio]:
+    """What of it has a target."""
+    return [*growth.ratios(), *speeds.ratios()]

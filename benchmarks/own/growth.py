@@ -12,13 +12,15 @@ from benchmarks.own.gauges import COMMANDS, REDIS_UNITS, SQLITE_UNITS, STEPS
 from benchmarks.own.growing import DEPTH, DIMENSIONS, TIME, WRITER, Dimension, measure
 from benchmarks.own.operations import MEETS_MANY, names_of
 from benchmarks.own.places import NORMAL, REDIS, Place
-from benchmarks.series import Figures, Series
+from benchmarks.series import Best, Figures, Ratio, Series
 from benchmarks.trials import Measured, Trial
 
 SYSTEM = "Bullpen"
 _EQUAL = 1.05
 """Work that differs by less is the same: an event more or less, a page that was split."""
 _SLOWER = 1.5
+_PLACES = (NORMAL, REDIS)
+WORK = "work"
 _UNITS = {**REDIS_UNITS, **SQLITE_UNITS, TIME: "µs", WRITER: "µs", DEPTH: "levels"}
 
 
@@ -28,18 +30,29 @@ def _series(place: Place, dimension: Dimension, size: int, operation: str, what:
 
 
 def trials(*, quick: bool, only: Iterable[str] = DIMENSIONS) -> list[Trial]:
+    return [_growing(place, DIMENSIONS[name], quick=quick) for name in only for place in _PLACES]
+
+
+def ratios() -> list[Ratio]:
+    """What grew most, of all operations along all dimensions on both stores."""
+    found = [(place, dimension) for dimension in DIMENSIONS.values() for place in _PLACES]
     return [
-        _growing(place, DIMENSIONS[name], _sizes(DIMENSIONS[name], quick=quick))
-        for name in only
-        for place in (NORMAL, REDIS)
+        Ratio("growth_work_max", Best(tuple(_most(WORK, *one) for one in found)), None, f"≤ {_EQUAL}"),
+        Ratio("growth_time_max", Best(tuple(_most(TIME, *one) for one in found)), None, f"≤ {_SLOWER}"),
     ]
+
+
+def _most(what: str, place: Place, dimension: Dimension) -> Series:
+    """Of the operation whose cost grew most from the smallest to the largest size."""
+    return Series(SYSTEM, f"what grew most, {what}", f"{place.name}, {dimension.things}", "×")
 
 
 def _sizes(dimension: Dimension, *, quick: bool) -> Sequence[int]:
     return dimension.quick_sizes if quick else dimension.sizes
 
 
-def _growing(place: Place, dimension: Dimension, sizes: Sequence[int]) -> Trial:
+def _growing(place: Place, dimension: Dimension, *, quick: bool) -> Trial:
+    sizes = _sizes(dimension, quick=quick)
     measured = [TIME, *REDIS_UNITS] if place.is_redis else [TIME, WRITER, *SQLITE_UNITS]
     series = [
         _series(place, dimension, size, name, what)
@@ -50,13 +63,26 @@ def _growing(place: Place, dimension: Dimension, sizes: Sequence[int]) -> Trial:
 
     async def measure_it(folder: Path) -> Measured:
         found = await measure(place, folder, dimension, sizes)
-        return {
+        costs = {
             _series(place, dimension, size, name, what): cost
             for size, costs in found.items()
             for (name, what), cost in costs.items()
         }
+        grown = _of_all(place, dimension, _figures_of(costs), quick=quick)
+        return costs | {
+            most[WORK]: max(one.work_ratio for one in grown),
+            most[TIME]: max(one.time_ratio for one in grown),
+        }
 
-    return Trial(series, measure_it, once=True)
+    most = {what: _most(what, place, dimension) for what in (WORK, TIME)}
+    return Trial([*most.values(), *series], measure_it, once=True)
+
+
+def _figures_of(costs: Measured) -> Figures:
+    figures = Figures()
+    for series, cost in costs.items():
+        figures.note(series, 1, cost)
+    return figures
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -74,8 +100,12 @@ class Verdict:
 
     @property
     def work_is_equal(self) -> bool:
+        return self.work_ratio <= _EQUAL
+
+    @property
+    def work_ratio(self) -> float:
         small, large = self.work
-        return large <= small * _EQUAL
+        return large / small if small else 1 + large
 
     @property
     def time_ratio(self) -> float:
@@ -90,13 +120,17 @@ class Verdict:
 
 def verdicts(figures: Figures, *, quick: bool, only: Iterable[str] = DIMENSIONS) -> list[Verdict]:
     """Of all that was measured at both ends."""
-    found = []
-    for name in only:
-        for place in (NORMAL, REDIS):
-            for operation in names_of(name):
-                one = _verdict(figures, place, DIMENSIONS[name], operation, quick=quick)
-                found += [] if one is None else [one]
-    return found
+    return [
+        verdict
+        for name in only
+        for place in _PLACES
+        for verdict in _of_all(place, DIMENSIONS[name], figures, quick=quick)
+    ]
+
+
+def _of_all(place: Place, dimension: Dimension, figures: Figures, *, quick: bool) -> list[Verdict]:
+    found = [_verdict(figures, place, dimension, operation, quick=quick) for operation in names_of(dimension.name)]
+    return [one for one in found if one is not None]
 
 
 def _verdict(figures: Figures, place: Place, dimension: Dimension, operation: str, *, quick: bool) -> Verdict | None:

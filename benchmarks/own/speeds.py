@@ -9,7 +9,7 @@ from benchmarks.children import Answer, ask, child, module
 from benchmarks.own.filling import fill, queue_at
 from benchmarks.own.places import ALL, FULL, REDIS, Place, Spot
 from benchmarks.redis.meter import meter
-from benchmarks.series import Series
+from benchmarks.series import Best, Ratio, Series
 from benchmarks.trials import Measured, Trial, WentWrong
 from bullpen import Queue
 
@@ -109,11 +109,20 @@ def verdicts(*, quick: bool) -> list[Trial]:
     return [_waiting(place, 5_000 if quick else 30_000) for place in ALL]
 
 
+def ratios() -> list[Ratio]:
+    longest = Best(tuple(_verdicts_series(place, COMPANY, "max") for place in ALL))
+    return [Ratio("verdict_company_max_ms", longest, None, "≤ 2")]
+
+
+def _verdicts_series(place: Place, name: str, word: str) -> Series:
+    return Series(SYSTEM, f"{name}, {word}", f"{place.name}, concurrency 50", "ms")
+
+
 def _waiting(place: Place, jobs: int) -> Trial:
     shares = {"p50": "p50", "p99": "p99", "p100": "max"}
     names = {"for_company": COMPANY, "waits": WAIT}
     series = {
-        (said, share): Series(SYSTEM, f"{name}, {word}", f"{place.name}, concurrency 50", "ms")
+        (said, share): _verdicts_series(place, name, word)
         for said, name in names.items()
         for share, word in shares.items()
     }

@@ -16,7 +16,7 @@ export async function setPaused(name: string, paused: boolean, isUndo = false): 
 interface Plan {
   name: string;
   action: QueueAction;
-  body?: unknown;
+  body?: object;
   isDangerous?: boolean;
   text: string;
   verb: string;
@@ -35,7 +35,7 @@ export const PLANS: Plan[] = [
   {
     name: "Promote all delayed jobs…",
     action: "promote-all",
-    text: "All delayed jobs may run at once, also those that wait for a retry.",
+    text: "All delayed jobs may run at once, also those that wait for a retry. Parked jobs go on waiting.",
     verb: "Promote all",
     done: "Delayed jobs may run now",
   },

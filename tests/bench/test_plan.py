@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from benchmarks.peers.environments import NotInstalled
-from benchmarks.plan import Sizes, all_trials, peers_of
+from benchmarks.plan import Sizes, all_trials, own_part, peers_of
 from benchmarks.ratios import all_ratios
 from benchmarks.run import FULL, QUICK
-from benchmarks.series import Best, Ratio, Series
+from benchmarks.series import Ratio, Series, parts
 from benchmarks.systems import slug
 from benchmarks.trials import MEASURES
 
@@ -31,17 +31,13 @@ def measured(sizes: Sizes) -> set[Series]:
     return {series for trial in all_trials(sizes, Path("limit.py"), commands) for series in trial.series}
 
 
-def compared(of: Series | Best | None) -> tuple[Series, ...]:
-    return of.of if isinstance(of, Best) else (of,) if of else ()
-
-
 def test_every_target_has_its_ratio() -> None:
     assert {ratio.name for ratio in all_ratios()} >= TARGETS
 
 
 @pytest.mark.parametrize("ratio", all_ratios(), ids=lambda ratio: ratio.name)
 def test_a_full_run_measures_what_it_compares(ratio: Ratio) -> None:
-    assert {*compared(ratio.over), *compared(ratio.under)} <= measured(FULL)
+    assert {*parts(ratio.over), *parts(ratio.under)} <= measured(FULL)
 
 
 @pytest.mark.parametrize("ratio", all_ratios(), ids=lambda ratio: ratio.name)
@@ -50,7 +46,17 @@ def test_a_short_run_measures_what_it_can(ratio: Ratio) -> None:
     if ratio.name.rpartition("_vs_")[2] in NOT_IN_A_SHORT_RUN:
         pytest.skip("the peer takes no part")
     for side in (ratio.over, ratio.under):
-        assert side is None or set(compared(side)) & measured(QUICK)
+        assert side is None or set(parts(side)) & measured(QUICK)
+
+
+@pytest.mark.parametrize("sizes", [FULL, QUICK], ids=["full", "quick"])
+def test_what_has_a_target_is_measured_first(sizes: Sizes) -> None:
+    trials, ratios = own_part(sizes)
+    assert {ratio.name for ratio in ratios} == {"growth_work_max", "growth_time_max", "verdict_company_max_ms"}
+    with_target = {series for ratio in ratios for series in parts(ratio.over)}
+    first = [trial for trial in trials if with_target & set(trial.series)]
+    assert with_target <= {series for trial in first for series in trial.series}
+    assert trials[: len(first)] == first
 
 
 def test_every_measure_has_its_place_in_the_report() -> None:

@@ -4,7 +4,7 @@ import asyncio
 import sys
 
 from bullpen.builtin.follower import Follower
-from bullpen.records.model import lease
+from bullpen.records import turn_lease
 from bullpen.records.records import Records
 from bullpen.settings import store_from
 
@@ -13,7 +13,7 @@ HOLD_MS = 300
 
 
 async def main(address: str, place: str) -> None:
-    lease.HOLD_MS = HOLD_MS
+    turn_lease.HOLD_MS = HOLD_MS
     store = store_from(place)
     await store.open()
     async with await Records.open(address) as records:

@@ -19,7 +19,7 @@ from bullpen.job.limits import GroupLimits
 from bullpen.job.record import JobRecord, JobRef
 from bullpen.job.spec import JobSpec
 from bullpen.job.verdicts import Completed, Failed, Retry, Settlement, Verdict
-from bullpen.records.model import lease
+from bullpen.records import turn_lease
 from bullpen.records.records import Records
 from bullpen.records.webhooks import NewWebhook, Webhook
 from bullpen.stores.base import MAX_EVENTS, Added, Store
@@ -300,7 +300,7 @@ async def test_whoever_follows_may_die_at_any_moment(
     store: Store, place: Place, address: str, records: Records, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every event that somebody asked for is a delivery, and none is two."""
-    monkeypatch.setattr(lease, "HOLD_MS", HOLD_MS)
+    monkeypatch.setattr(turn_lease, "HOLD_MS", HOLD_MS)
     dice = random.Random()
     both, failures = await hook(records), await hook(records, kinds=["failed"])
     done: set[str] = set()

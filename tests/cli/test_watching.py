@@ -1,10 +1,12 @@
 """`dev` and `top`: views that go on until they are ended, at a terminal and without one."""
 
+import asyncio
 import json
 import signal
 
 import pytest
 
+from bullpen import JobMissing, Queue, State, Store
 from bullpen.settings import STORE
 from tests.cli.commands import COLUMNS, Folder
 from tests.support.places import FilePlace, only_on_sqlite
@@ -58,6 +60,19 @@ def test_dev_ends_by_itself_and_leaves_its_jobs_to_be_looked_at(folder: Folder) 
     assert names >= {"demo-images", "demo-mail", "demo-orders", "demo-reports", "agent-standard"}
     assert sum(queue[state] for queue in queues for state in ("prioritized", "delayed", "completed")) > 0
     assert folder.bullpen("dev", "--seconds", 1).code == 0, "a second time on the same file"
+
+
+@only_on_sqlite
+async def test_dev_on_a_named_store_leaves_the_queues_of_agents_alone(
+    folder: Folder, place: FilePlace, store: Store
+) -> None:
+    for queue in ("agent-standard", "demo-mail"):
+        await Queue(store, queue).add("someones", id="theirs")
+    answer = await asyncio.to_thread(folder.bullpen, "--store", place.address, "dev", "--seconds", 2)
+    assert answer.code == 0, answer.err
+    assert (await Queue(store, "agent-standard").job("theirs").record()).state is State.WAITING
+    with pytest.raises(JobMissing):  # its own queues begin anew
+        await Queue(store, "demo-mail").job("theirs").record()
 
 
 @only_on_sqlite

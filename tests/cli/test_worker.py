@@ -12,6 +12,7 @@ from tests.support.places import only_on_sqlite
 from tests.telemetry.asking import get
 
 _SHOP = """
+import asyncio
 import os
 from bullpen import Bullpen, Context
 
@@ -22,6 +23,11 @@ not_a_pen = 1
 @pen.job(queue="mail")
 async def who(ctx: Context) -> dict[str, int]:
     return {"pid": os.getpid()}
+
+
+@pen.job(queue="mail")
+async def loop(ctx: Context) -> str:
+    return type(asyncio.get_running_loop()).__module__.partition(".")[0]
 
 
 @pen.job(queue="mail")
@@ -77,6 +83,17 @@ def test_only_the_queues_asked_for(app: Folder) -> None:
 def test_shared_slots_and_weights(app: Folder) -> None:
     with app.started("worker", "shop:pen", "--shared", 4, "--weight", "mail=3", "--weight", "images=1") as worker:
         assert "images (4 at once), mail (4 at once)" in _heard(worker, "serves")
+        worker.terminate()
+        assert worker.wait(30) == 0
+
+
+@only_on_sqlite  # the loop is the same on any store
+@pytest.mark.parametrize("processes", [1, 2])
+def test_handlers_run_on_the_quickest_loop(app: Folder, processes: int) -> None:
+    """One process as well as those of a supervisor."""
+    with app.started("worker", "shop:pen", "--processes", processes) as worker:
+        _heard(worker, "serves")
+        assert app.bullpen("enqueue", "mail", "loop", "--wait", "--within", 30, "--json").json["result"] == "uvloop"
         worker.terminate()
         assert worker.wait(30) == 0
 
@@ -157,7 +174,7 @@ def test_an_application_that_does_not_close_is_told_of_and_keeps_no_process(fold
         (["shop:pen", "--concurrency", "0"], "whole number"),
         (["shop:pen", "--weight", "mail"], "'mail' is not a weight such as mail=3"),
         (["shop:pen", "--weight", "mail=2"], "weights: are for shared slots"),
-        (["shop:pen", "--health-port", "99999"], "BULLPEN_HEALTH_PORT: a port up to 65,535"),
+        (["shop:pen", "--health-port", "99999"], "BULLPEN_HEALTH_PORT: a whole number from 0 to 65535"),
         (["shop:pen", "--log-format", "xml"], "invalid choice"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",

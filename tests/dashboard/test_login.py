@@ -92,8 +92,8 @@ async def test_a_reviewer_is_shown_no_button_that_would_be_refused(open_page: Op
     await expect(other.get_by_role("button", name="API keys")).to_have_count(0)
 
 
-async def test_a_user_gets_another_password_and_is_disabled(open_page: Opener) -> None:
-    """Either ends all sessions of the user; who is disabled does not come in again."""
+async def test_a_user_gets_another_password_and_role_and_is_disabled(open_page: Opener) -> None:
+    """Each ends all sessions of the user; who is disabled comes in again once enabled."""
     page = await open_page("/settings/users", may_fail=True)
     await _log_in(page, "ann")
     await _make_user(page, "max", "reviewer")
@@ -107,9 +107,17 @@ async def test_a_user_gets_another_password_and_is_disabled(open_page: Opener) -
     await expect(other.get_by_role("alert")).to_contain_text("unauthenticated")
     await _log_in(other, "max", "another horse battery")
     await expect(other.get_by_role("heading", name="Jobs", level=1)).to_be_visible()
+    await row.get_by_role("button", name="Role").click()
+    await dialog.get_by_label("Role").select_option("producer")
+    await dialog.get_by_role("button", name="Set the role").click()
+    await expect(row).to_contain_text("producer")
     await row.get_by_role("button", name="Disable").click()
     await dialog.get_by_role("button", name="Disable").click()
     await expect(row).to_contain_text("Disabled")
     await other.reload()
     await _log_in(other, "max", "another horse battery")
     await expect(other.get_by_role("alert")).to_contain_text("unauthenticated")
+    await row.get_by_role("button", name="Enable").click()
+    await expect(row).to_contain_text("Active")
+    await _log_in(other, "max", "another horse battery")
+    await expect(other.get_by_role("heading", name="Jobs", level=1)).to_be_visible()

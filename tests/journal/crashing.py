@@ -16,8 +16,8 @@ from tests.journal.conftest import AnyHarness
 _MANY = CrashLimits(killed=99, out_of_memory=99, lost_heartbeat=99, total=99)
 
 
-class Crash(BaseException):
-    """The process is gone."""
+class Crash(GeneratorExit):
+    """The process is gone. Of this kind, since a worker takes any other error of a handler for the job's."""
 
 
 class Fuse:

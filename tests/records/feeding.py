@@ -3,7 +3,7 @@
 import asyncio
 import sys
 
-from bullpen.records.model import lease
+from bullpen.records import turn_lease
 from bullpen.records.records import Records
 from bullpen.settings import store_from
 
@@ -12,7 +12,7 @@ HOLD_MS = 300
 
 
 async def main(address: str, place: str, *fields: str) -> None:
-    lease.HOLD_MS = HOLD_MS
+    turn_lease.HOLD_MS = HOLD_MS
     store = store_from(place)
     await store.open()
     async with await Records.open(address) as records:

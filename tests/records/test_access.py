@@ -137,6 +137,28 @@ async def test_a_session_ends_by_its_time_by_logout_and_by_a_new_password(record
     assert await records.users.log_in("ann", "another horse") is None
 
 
+async def test_no_session_begins_for_a_user_who_is_disabled_meanwhile(
+    records: Records, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While the password is checked, which takes its time; the session would have lived beyond the end of all."""
+    ann = await records.users.create("ann", "correct horse", role="operator")
+
+    async def disabling(password: str, kept: str) -> bool:
+        await records.users.disable(ann.id)
+        return True
+
+    monkeypatch.setattr("bullpen.records.users.matches", disabling)
+    assert await records.users.log_in("ann", "correct horse") is None
+
+
+async def test_of_two_admins_who_go_at_once_one_stays(records: Records) -> None:
+    admins = [await records.users.create(name, "correct horse", role="admin") for name in ("ann", "bob")]
+    ended = await asyncio.gather(
+        *(records.users.change(one.id, role="operator") for one in admins), return_exceptions=True
+    )
+    assert sorted(type(one).__name__ for one in ended) == ["LastAdmin", "User"]
+
+
 async def test_a_name_is_taken_once(records: Records) -> None:
     await records.users.create("ann", "correct horse", role="admin")
     with pytest.raises(RecordTaken):
@@ -283,6 +305,20 @@ async def test_a_request_that_died_or_gave_up_may_be_made_again(records: Records
     assert await keys.begin("key:abc", "one", "digest") is None
     clock.advance(60_000)
     assert await keys.begin("key:abc", "one", "digest") is None
+
+
+async def test_a_request_that_takes_long_is_not_begun_a_second_time(records: Records, clock: ManualClock) -> None:
+    keys = records.idempotency
+    await keys.begin("key:abc", "one", "digest")
+    for _ in range(3):
+        clock.advance(50_000)
+        await keys.hold("key:abc", "one")
+    with pytest.raises(IdempotencyConflict, match="under way"):
+        await keys.begin("key:abc", "one", "digest")
+    await keys.finish("key:abc", "one", Answer(201, b"{}"))
+    await keys.hold("key:abc", "one")
+    clock.advance(MEMORY_MS - 1)
+    assert await keys.begin("key:abc", "one", "digest") == Answer(201, b"{}"), "an answer is kept for its day"
 
 
 async def test_few_passwords_are_looked_at_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,8 +1,8 @@
 """Chores: done by whoever has the records open, or by one of them at a time."""
 
 from bullpen.records.chores import Chore
-from bullpen.records.model.lease import ModelLease
 from bullpen.records.records import Records
+from bullpen.records.turn_lease import TurnLease
 from bullpen.testing.clock import ManualClock
 
 
@@ -13,7 +13,7 @@ async def test_of_many_processes_one_does_a_chore_with_a_lease(records: Records,
         async def do() -> None:
             done.append(who)
 
-        return Chore("tidy", 60, do, lease=ModelLease(records.database, "tidy", hold_ms=60_000))
+        return Chore("tidy", 60, do, lease=TurnLease(records.database, "tidy", hold_ms=60_000))
 
     first, second = chore("first"), chore("second")
     for one in (first, second, first, second):

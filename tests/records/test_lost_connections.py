@@ -88,3 +88,34 @@ async def test_who_was_in_the_middle_is_told(
         await be_in_the_middle()
     async with database.writing(brief=True) as connection:
         assert await _more(database, connection) == 1
+
+
+async def test_a_server_without_room_for_one_more_is_out_of_reach(
+    database: Database, postgres_server: PostgresServer
+) -> None:
+    """What is answered is 503, to be tried again, and not 500."""
+    async with database.writing() as connection:
+        await connection.execute(text("CREATE ROLE crowded LOGIN CONNECTION LIMIT 0"))
+    crowded = database_at(str(database.engine.url).replace("bullpen@", "crowded@"), SYSTEM_CLOCK)
+    for transaction in (crowded.reading(), crowded.reading(brief=True), crowded.writing(), crowded.writing(brief=True)):
+        with pytest.raises(RecordsUnavailable, match="too many connections"):
+            async with transaction:
+                raise AssertionError("there is no room")
+    async with database.writing() as connection:
+        await connection.execute(text("DROP ROLE crowded"))
+    await crowded.close()
+
+
+async def test_a_server_that_is_starting_up_is_out_of_reach(postgres_server: PostgresServer) -> None:
+    """SQLAlchemy has no class of its own for what the server says then."""
+    database = database_at(postgres_server.new_database(), SYSTEM_CLOCK)
+
+    async def be_told_to_come_later() -> None:
+        async with database.writing() as connection:
+            await connection.execute(
+                text("DO $$ BEGIN RAISE EXCEPTION 'the database system is starting up' USING ERRCODE = '57P03'; END $$")
+            )
+
+    with pytest.raises(RecordsUnavailable, match="starting up"):
+        await be_told_to_come_later()
+    await database.close()

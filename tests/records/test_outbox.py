@@ -2,7 +2,8 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
 
 import pytest
 from sqlalchemy import create_engine, insert
@@ -236,3 +237,30 @@ async def test_a_running_relay_sees_what_is_committed(records: Records, place: P
         await seen.wait()
     await relay.stop()
     await store.close()
+
+
+class _SurprisedRelay(OutboxRelay):
+    """Meets what nobody foresaw, once."""
+
+    def __init__(self, *given: Any, **more: Any) -> None:
+        super().__init__(*given, **more)
+        self.surprises = [ZeroDivisionError("nobody foresaw this")]
+
+    async def _add(self, jobs: Sequence[NewJob]) -> None:
+        if self.surprises:
+            raise self.surprises.pop()
+        await super()._add(jobs)
+
+
+async def test_a_relay_goes_on_after_an_error_that_nobody_foresaw(
+    records: Records, store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It would be gone without a word, and the rows with it."""
+    (job_id,) = await _write(records, MAIL)
+    async with _SurprisedRelay(records.database.engine, store, hold_ms=1) as relay, asyncio.timeout(30):
+        while (await relay.standing()).pending:
+            await asyncio.sleep(0.01)
+    assert (await store.job(JobRef("mail", job_id))).state == State.WAITING
+    assert [record.message for record in caplog.records if record.levelname == "ERROR"] == [
+        "the outbox relay met an error, trying again"
+    ]

@@ -51,6 +51,9 @@ class Asked:
     [
         ({}, "ix_bullpen_job_added"),
         ({"queue": "mail"}, "ix_bullpen_job_queue_added (queue=?)"),
+        ({"queues": ["mail"]}, "ix_bullpen_job_queue_added (queue=?)"),
+        ({"queues": ["mail", "reports"], "queue": "mail"}, "ix_bullpen_job_queue_added (queue=?)"),
+        ({"queues": ["mail"], "states": ["failed"]}, "ix_bullpen_job_state_added (queue=? AND state=?)"),
         ({"states": ["failed"]}, "ix_bullpen_job_any_state_added (<expr>=?)"),
         ({"queue": "mail", "states": ["failed"]}, "ix_bullpen_job_state_added (queue=? AND state=?)"),
         ({"tenant": "acme"}, "ix_bullpen_job_tenant_added (tenant=?)"),
@@ -69,6 +72,13 @@ async def test_a_list_goes_down_an_index(file_records: Records, wanted: dict[str
     await file_records.jobs.list(JobFilter(**wanted))
     (step,) = await asked.plan("bullpen_job")
     assert step.endswith(index)
+
+
+async def test_a_queue_outside_the_scope_is_not_looked_at(file_records: Records) -> None:
+    """All its jobs would be passed by, and the time that takes would tell that it is there."""
+    asked = Asked(file_records)
+    page = await file_records.jobs.list(JobFilter(queue="reports", queues=["mail"]))
+    assert (page.jobs, asked.count("bullpen_job")) == ((), 0)
 
 
 @pytest.mark.parametrize("wanted", [{}, {"tenant": "acme"}, {"states": ["failed"], "name": "work"}], ids=str)

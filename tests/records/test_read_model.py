@@ -13,9 +13,9 @@ from bullpen import Failure, Queue, State, keep
 from bullpen.errors import RecordsUnavailable
 from bullpen.job.verdicts import Completed, Failed, Retry, Verdict
 from bullpen.records.model.feeder import ModelFeeder
-from bullpen.records.model.lease import HOLD_MS
 from bullpen.records.records import Records
 from bullpen.records.tables.model import stream
+from bullpen.records.turn_lease import HOLD_MS
 from bullpen.stores.base import Store
 from bullpen.testing.clock import ManualClock
 from tests.records.comparing import check_model, rows_of

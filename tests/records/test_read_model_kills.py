@@ -16,7 +16,7 @@ import pytest
 from bullpen import Failure, NewJob, State
 from bullpen.job.spec import JobSpec, Keep
 from bullpen.job.verdicts import Completed, Failed, Retry, Settlement, Verdict
-from bullpen.records.model import lease
+from bullpen.records import turn_lease
 from bullpen.records.records import Records
 from bullpen.stores.base import MAX_EVENTS, Store
 from tests.records.comparing import check_model, check_rescan
@@ -113,7 +113,7 @@ async def _check_under_kills(address: str, place: Place, kills: int, fields: tup
 async def test_the_model_is_right_whoever_fed_it_died(
     address: str, place: Place, fields: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lease, "HOLD_MS", HOLD_MS)
+    monkeypatch.setattr(turn_lease, "HOLD_MS", HOLD_MS)
     await _check_under_kills(address, place, 5, fields)
 
 
@@ -124,5 +124,5 @@ async def test_the_model_is_right_whoever_fed_it_died(
 async def test_the_model_is_right_after_many_deaths(
     address: str, place: Place, fields: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lease, "HOLD_MS", HOLD_MS)
+    monkeypatch.setattr(turn_lease, "HOLD_MS", HOLD_MS)
     await _check_under_kills(address, place, 200, fields)

@@ -1,6 +1,10 @@
 """While a job runs far away: heartbeats, cancellation, words and durable steps."""
 
 import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
 
 from bullpen.job.record import JobRef
 from bullpen.job.state import State
@@ -48,6 +52,32 @@ async def test_notices_of_another_key_are_not_told(served: Served, far: Caller) 
     await served.store.cancel(ref, reason="no more")
     other = await served.caller()
     assert await other.call("notices", {"worker": "far", "wait_s": 0}) == {"cancelling": []}
+
+
+@pytest.mark.parametrize("number", [-1, 2**53, 10**40], ids=["negative", "inexact", "of any size"])
+@pytest.mark.parametrize(
+    "verb, said",
+    [
+        ("step", lambda n: {"start": n}),
+        ("step", lambda n: {"limit": n}),
+        ("step", lambda n: {"record": [{"place": n, "name": "one"}]}),
+        ("step", lambda n: {"record": [{"place": 0, "name": "one", "until_ms": n}]}),
+        ("step", lambda n: {"lease": {"epoch": n}}),
+        ("claim", lambda n: {"worker": "far", "queues": {QUEUE: 1}, "request": "r", "at_most": n}),
+        ("heartbeat", lambda n: {"info": {"name": "far", "state": "ready", "queues": {}, "jobs_done": n}}),
+    ],
+    ids=["start", "limit", "place", "until", "epoch", "at most", "info"],
+)
+async def test_a_number_that_no_store_keeps_is_refused(
+    served: Served, far: Caller, verb: str, said: Callable[[int], dict[str, Any]], number: int
+) -> None:
+    """A file can keep none of any size: it was an error inside."""
+    await served.add()
+    (job,) = await far.claim()
+    body = said(number)
+    if verb == "step":
+        body["lease"] = lease_of(job) | body.get("lease", {})
+    assert (await far.refused(verb, body))[0] == 422
 
 
 async def test_progress_and_log_reach_the_job(served: Served, far: Caller) -> None:

@@ -56,6 +56,21 @@ async def test_a_handler_is_given_what_it_would_get_beside_the_store(served: Ser
     assert (await served.store.logs(ref)).lines == ("begun",)
 
 
+async def test_words_about_a_job_with_a_long_id_reach_it(served: Served) -> None:
+    """What names a call has 200 characters at most; an id may have 300."""
+
+    async def build(ctx: Context) -> None:
+        ctx.log("begun")
+        ctx.progress(40)
+
+    new = NewJob(QUEUE, "build", b"{}", id="j" * 300)
+    await served.store.add([new], request="add")
+    ref = JobRef(QUEUE, "j" * 300)
+    async with working(served, {QUEUE: build}):
+        assert (await ended(served.store, ref)).progress == b"40"
+    assert (await served.store.logs(ref)).lines == ("begun",)
+
+
 async def test_plain_functions_run_in_threads(served: Served) -> None:
     def build(ctx: Context) -> str:
         ctx.log("from a thread")

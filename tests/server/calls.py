@@ -145,6 +145,7 @@ CALLS: dict[tuple[str, str], Call] = {
     ("POST", "/v1/users"): Call(
         "users:write", {"name": "u", "password": "12345678", "role": "admin", "tenant": "beta"}
     ),
+    ("PATCH", "/v1/users/{user_id}"): Call("users:write", {"role": "producer", "is_disabled": True}),
     ("POST", "/v1/users/{user_id}/password"): Call("users:write", {"password": "12345678"}),
     ("POST", "/v1/users/{user_id}/disable"): Call("users:write", {}),
     ("GET", "/v1/audit"): Call("audit:read"),

@@ -7,6 +7,8 @@ import httpx
 import pytest
 
 from bullpen import BadOption
+from bullpen.records.audit import AuditFilter
+from bullpen.records.idempotency import Idempotency
 from bullpen.records.keys import NewKey
 from bullpen.records.records import Records
 from bullpen.server.app import create_app
@@ -241,3 +243,43 @@ async def test_a_caller_who_leaves_in_the_middle_of_a_body_is_no_error(
     await app(scope | near | {"scheme": "http", "raw_path": path.encode()}, receive, send)
     assert [message["status"] for message in sent if "status" in message] == [499]
     assert "internal" not in caplog.text
+
+
+async def test_the_audit_log_says_whose_keys_and_users_were_changed(site: Site) -> None:
+    """Also by a caller of no tenant: a tenant's admins are to see who locked their people out."""
+    admin = await key_for(site, "admin")
+    async with client_of(site, admin) as client:
+        key = await client.post("/v1/keys", {"name": "ci", "role": "producer", "tenant": "acme"}, status=201)
+        user = {"name": "ann", "password": "long enough", "role": "operator", "tenant": "acme"}
+        ann = await client.post("/v1/users", user, status=201)
+        await client.delete(f"/v1/keys/{key['id']}", status=204)
+        await client.post(f"/v1/users/{ann['id']}/password", {"password": "another one"})
+        await client.post(f"/v1/users/{ann['id']}/disable")
+        change = {"role": "reviewer", "is_disabled": False}
+        await client.call("PATCH", f"/v1/users/{ann['id']}", json=change)
+    entries = (await site.records.audit.list(AuditFilter(tenant="acme"))).entries
+    assert [entry.action for entry in reversed(entries)] == [
+        "key.create", "user.create", "key.revoke", "user.password", "user.disable", "user.change"
+    ]  # fmt: skip
+    assert entries[0].details.items() >= {"role": "reviewer", "is_disabled": False}.items()
+
+
+async def test_a_key_is_held_while_its_request_is_carried_out(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long that takes: after a minute it would have begun a second time, beside the first."""
+    held = asyncio.Event()
+    hold, add = Idempotency.hold, site.store.add
+
+    async def told(keys: Idempotency, scope: str, key: str) -> None:
+        await hold(keys, scope, key)
+        held.set()
+
+    async def slow(*given: Any, **more: Any) -> Any:
+        async with asyncio.timeout(30):
+            await held.wait()
+        return await add(*given, **more)
+
+    monkeypatch.setattr(Idempotency, "hold", told)
+    monkeypatch.setattr("bullpen.server.guarding._HOLD_EVERY_S", 0.01)
+    monkeypatch.setattr(site.store, "add", slow)
+    async with client_of(site) as client:
+        await client.post("/v1/queues/mail/jobs", {"name": "work"}, status=201, **{"Idempotency-Key": "k"})

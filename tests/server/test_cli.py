@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from bullpen.records.records import Records
+
 _LIMIT_S = 60
 
 
@@ -39,7 +41,7 @@ def test_keys_are_made_listed_and_revoked(tmp_path: Path) -> None:
     assert "[record-missing]" in missing.stderr
 
 
-def test_users_are_made_listed_and_disabled(tmp_path: Path) -> None:
+def test_users_are_made_listed_and_changed(tmp_path: Path) -> None:
     made = _bullpen(tmp_path, "users", "create", "ann", "--role", "admin", sent="a long password\n")
     assert made.stdout == "ann may log in as admin\n"
     assert _bullpen(tmp_path, "users", "create", "bob", "--role", "admin", sent="short\n").returncode == 2
@@ -49,6 +51,11 @@ def test_users_are_made_listed_and_disabled(tmp_path: Path) -> None:
     assert (ann["name"], ann["role"]) == ("ann", "admin")
     assert ann["disabled_ms"]
     assert "password" not in ann
+    assert _bullpen(tmp_path, "users", "enable", "ann").stdout == "ann may log in again as admin\n"
+    assert _bullpen(tmp_path, "users", "role", "ann", "reviewer").stdout == "ann is reviewer now\n"
+    assert _bullpen(tmp_path, "users", "role", "ann", "king").returncode == 2
+    (ann,) = json.loads(_bullpen(tmp_path, "users", "--json").stdout)
+    assert (ann["role"], ann["disabled_ms"]) == ("reviewer", None)
 
 
 def test_budgets_are_set_listed_and_removed(tmp_path: Path) -> None:
@@ -75,6 +82,25 @@ def _get(url: str, path: str, headers: dict[str, str] | None = None) -> bytes:
     with urllib.request.urlopen(request, timeout=_LIMIT_S) as answer:
         found: bytes = answer.read()
     return found
+
+
+async def test_what_is_written_by_the_command_line_is_in_the_audit_log(tmp_path: Path) -> None:
+    """Whoever has the machine may let others in; that is told as what is done over HTTP."""
+    words = ("create", "ci", "--role", "producer", "--tenant", "acme", "--json")
+    key = json.loads(_bullpen(tmp_path, "keys", *words).stdout)
+    assert _bullpen(tmp_path, "keys", "revoke", key["id"]).returncode == 0
+    assert _bullpen(tmp_path, "budgets", "set", "day", "5", "--tenant", "acme").returncode == 0
+    assert _bullpen(tmp_path, "budgets", "remove", "day", "--tenant", "acme").returncode == 0
+    async with await Records.open(f"sqlite:{tmp_path / '.bullpen' / 'records.db'}") as records:
+        entries = (await records.audit.list()).entries
+    assert [(entry.action, entry.target, entry.tenant) for entry in reversed(entries)] == [
+        ("key.create", key["id"], "acme"),
+        ("key.revoke", key["id"], "acme"),
+        ("budget.set", "day", "acme"),
+        ("budget.remove", "day", "acme"),
+    ]
+    assert {entry.actor.partition(":")[0] for entry in entries} == {"cli"}
+    assert key["text"] not in str(entries)
 
 
 @pytest.fixture

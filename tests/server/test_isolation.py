@@ -9,11 +9,14 @@ import re
 from typing import Any
 
 import httpx
+import msgspec
 import pytest
 
 from bullpen.job.record import JobRef
 from bullpen.job.verdicts import Completed, Settlement
+from bullpen.records.model.reading import Lag
 from bullpen.server.site import Site
+from bullpen.stores.base import EventPage
 from tests.server.asgi import stream
 from tests.server.calling import BASE, client_of, key_for
 from tests.server.calls import CALLS, PUBLIC, Call, all_routes
@@ -28,7 +31,8 @@ async def world(site: Site, eventually: Eventually) -> World:
     async def is_known() -> bool:
         counts = await site.records.jobs.counts()
         site.feeder.nudge()
-        return sum(counts.get("mail", {}).values()) >= 4 and bool(counts.get("beta-only"))
+        is_filled = await site.records.jobs.behind_ms() is not None
+        return is_filled and sum(counts.get("mail", {}).values()) >= 4 and bool(counts.get("beta-only"))
 
     await eventually(is_known)
     return world
@@ -45,8 +49,8 @@ async def _call(http: httpx.AsyncClient, method: str, path: str, call: Call, ids
 
 
 _IDS = ("job_id", "schedule", "key_id", "user_id", "alert_id", "webhook_id", "run_id", "task_id", "file_id")
-_DIFFERS = re.compile(r'\b\d{13}\b|(?<="id":")\d+(?=")|(?<="behind_ms":)\w+')
-"""Times, the numbers of new jobs, and how far behind the read model is at that moment."""
+_DIFFERS = re.compile(r'\b\d{13}\b|(?<="id":")\d+(?=")|(?<="behind_ms":)\d+')
+"""Times, the numbers of new jobs, and by how much the read model is behind; never complete is told apart."""
 
 
 _LEASE_OF = re.compile(r"remote[/:](their-held|no-such-job)")
@@ -113,6 +117,26 @@ async def test_the_others_queue_is_as_one_that_never_was(world: World) -> None:
             assert said[0] == said[1], path
 
 
+@pytest.mark.parametrize("scope", [{"tenant": "alpha"}, {"queues": ["mail"]}])
+async def test_how_far_behind_a_queue_is_does_not_tell_that_it_exists(
+    world: World, monkeypatch: pytest.MonkeyPatch, scope: dict[str, Any]
+) -> None:
+    """Null, 0 or a number: as for all queues."""
+    lags = {"mail": Lag(7, False), "beta-only": Lag(None, True)}
+
+    async def lag() -> dict[str, Lag]:
+        return lags
+
+    monkeypatch.setattr(world.site.records.jobs, "lag", lag)
+    async with client_of(world.site, await key_for(world.site, "operator", **scope)) as client:
+        for path in ("jobs", "failures", "dead-letters"):
+            for known, of_all in ((None, None), (9, 9)):
+                lags["beta-only"] = Lag(known, known is None)
+                told = [(await client.get(f"/v1/{path}", queue=queue))["behind_ms"] for queue in ("beta-only", "none")]
+                assert told == [of_all, of_all], path
+            assert (await client.get("/v1/failures", queue="mail"))["behind_ms"] == 7
+
+
 async def test_a_tenant_sees_no_limits_of_all_tenants(world: World) -> None:
     async with client_of(world.site, await key_for(world.site, "admin", tenant="alpha")) as client:
         assert (await client.get("/v1/queues/mail"))["limits"] is None
@@ -171,6 +195,31 @@ async def test_no_filter_leads_elsewhere(world: World) -> None:
                 answer = await http.get(f"{path}?{query}")
                 assert MARK not in answer.text
                 assert answer.status_code == (403 if query.startswith("tenant") else 200)
+
+
+@pytest.mark.parametrize("scope", [{"tenant": "alpha"}, {"queues": ["mail"]}])
+async def test_what_stands_below_is_reached_by_those_who_see_it(world: World, scope: dict[str, Any]) -> None:
+    """Cancelling or removing a job does not reach children in other queues, or of other tenants."""
+    queue, store = world.site.queue("mail"), world.site.store
+    below = world.site.queue("beta-only").prepare("work", id="below", tenant="beta", delay=60)
+    between = world.site.queue("mail").prepare("work", id="between", tenant="alpha")
+    top = queue.prepare("work", id="top", tenant="alpha")
+    between = msgspec.structs.replace(between, children=(below,))
+    await queue.add_prepared(msgspec.structs.replace(top, children=(between,)))
+    before = [await store.job(JobRef(*ref)) for ref in (("mail", "top"), ("mail", "between"), ("beta-only", "below"))]
+    acts = {"action": "remove", "jobs": [{"queue": "mail", "id": "top"}]}
+    async with client_of(world.site, await key_for(world.site, "admin", **scope)) as client:
+        refused = await client.post("/v1/queues/mail/jobs/top/cancel", {"children": True}, status=403)
+        assert refused["code"] == "forbidden"
+        assert (await client.delete("/v1/queues/mail/jobs/top", status=403))["code"] == "forbidden"
+        assert (await client.post("/v1/jobs/actions", acts))["items"][0]["outcome"] == "forbidden"
+        assert [await store.job(job.ref) for job in before] == before
+        await client.post("/v1/queues/mail/jobs/top/cancel", {})
+        purged = await client.post("/v1/dead-letters/purge", {"jobs": acts["jobs"]})
+        assert (purged["done"], purged["passed_over"]) == (0, 1)
+        assert await store.job(JobRef("beta-only", "below")) == before[2]
+        await store.remove(JobRef("beta-only", "below"))
+        await client.delete("/v1/queues/mail/jobs/top", status=204)
 
 
 async def test_a_name_that_another_tenant_has_is_as_good_as_any(world: World) -> None:
@@ -313,6 +362,44 @@ async def test_no_stream_tells_of_another(world: World) -> None:
             said = await one.until("own-other")
             assert MARK not in said
             assert "their-other" not in said
+
+
+async def test_a_gap_is_told_in_queues_of_ones_own_only(world: World) -> None:
+    """Nobody learns of a queue because its log ran over."""
+    headers = await key_for(world.site, "admin", tenant="alpha")
+    streams = [*_STREAMS, ("/v1/events", {"queue": "beta-only", "after": ""}, False)]
+    async with contextlib.AsyncExitStack() as opened:
+        heard = [
+            await opened.enter_async_context(stream(world.app, path, headers, query, socket=socket))
+            for path, query, socket in streams
+        ]
+        assert {await one.begun() for one in heard} == {101, 200}
+        for one, (_, _, is_socket) in zip(heard, streams, strict=True):
+            if not is_socket:
+                await one.until(": beat")
+        for queue in ("beta-only", "mail"):
+            end = (await world.site.store.events(queue, after=None, limit=1, timeout_ms=0)).cursor
+            world.site.hub._channels[queue]._take(EventPage((), end, gap=True))
+        for one, (path, query, _) in zip(heard, streams, strict=True):
+            if "beta-only" not in query.values():
+                assert MARK not in await one.until('"mail"' if path == "/v1/live" else '"gap"')
+        await world.site.queue("beta-only").add("alpha-work", id="own-first", tenant="alpha")
+        for one, (_, query, _) in zip(heard, streams, strict=True):
+            if query.get("queue") == "beta-only":
+                assert "gap" not in await one.until("own-first")
+
+
+async def test_a_cursor_leads_to_no_gap_of_anothers_queue(world: World) -> None:
+    """Queues that were begun anew since: of those where the tenant has something, the gap is told."""
+    store = world.site.store
+    async with client_of(world.site, await key_for(world.site, "operator", tenant="alpha")) as client:
+        for queue, tenant in (("beta-only", "beta"), ("mail", "alpha")):
+            before = await client.get("/v1/events/poll")
+            await world.site.queue(queue).add("work", tenant=tenant)
+            await store.obliterate(queue, force=True)
+            await world.site.queue(queue).add("work", tenant=tenant)
+            heard = await client.get("/v1/events/poll", after=before["cursor"])
+            assert bool(heard["items"]) == heard["gap"] == (queue == "mail"), queue
 
 
 async def test_a_stream_of_the_others_job_says_nothing(world: World) -> None:

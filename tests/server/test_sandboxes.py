@@ -6,7 +6,7 @@ from bullpen.records.sandboxes import LATELY_MS
 from bullpen.server.site import Site
 from tests.server.calling import Client, client_of, key_for
 
-_BUSY = {"id": "b1", "state": "in use", "since_ms": 7, "tenant": "acme"}
+_BUSY = {"id": "b1", "state": "in-use", "since_ms": 7, "tenant": "acme"}
 _READY = {"id": "b2", "state": "warm", "since_ms": 8}
 
 

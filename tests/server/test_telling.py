@@ -34,8 +34,22 @@ async def test_the_outbox_and_the_read_model_are_told(client: Client, site: Site
     assert "\nbullpen_outbox_problems 1\n" in told
 
 
+async def test_jobs_that_were_added_over_http_are_told(client: Client) -> None:
+    """By one, in bulk and as a flow; one that is refused is not."""
+    await client.post("/v1/queues/mail/jobs", {"name": "work"}, status=201)
+    await client.post("/v1/queues/mail/jobs", {"name": "work", "nothing": 1}, status=422)
+    cut = {"name": "cut"}
+    await client.post("/v1/queues/films/jobs/bulk", {"jobs": [cut, cut]}, status=201)
+    flow = {"queue": "films", **cut, "children": [{"queue": "films", **cut}]}
+    await client.post("/v1/flows", flow, status=201)
+    told = (await client.http.get("/metrics")).text
+    assert '\nbullpen_jobs_added_total{queue="mail",name="work"} 1\n' in told
+    assert '\nbullpen_jobs_added_total{queue="films",name="cut"} 4\n' in told
+
+
 async def test_promtool_finds_nothing_wrong_with_the_servers_metrics(client: Client, site: Site) -> None:
     await site.queue_to_fill("mail").add("work", tenant="acme")
+    assert "bullpen_jobs_added_total" in (await client.http.get("/metrics")).text
     assert promtool("check", "metrics", given=(await client.http.get("/metrics")).text) == ""
 
 

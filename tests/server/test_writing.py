@@ -9,7 +9,7 @@ import pytest
 from bullpen import Failure
 from bullpen.job.limits import GroupLimits
 from bullpen.job.record import JobRef
-from bullpen.job.verdicts import Failed, Settlement
+from bullpen.job.verdicts import Failed, Parked, Retry, Settlement
 from bullpen.server.site import Site
 from tests.server.calling import Client, client_of, key_for, only_on_files
 from tests.server.conftest import Eventually
@@ -158,6 +158,50 @@ async def test_a_queue_is_steered_as_a_whole(client: Client, site: Site) -> None
     assert (await client.post("/v1/queues/mail/clean", {"state": "failed"}))["count"] == 0
     await client.post("/v1/queues/mail/obliterate")
     await client.post("/v1/queues/mail/resume", status=404)
+
+
+async def test_all_that_was_delayed_is_promoted_once(
+    client: Client, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not what was tried since and waits for its next attempt, nor what waits for a signal; in parts, to the end."""
+    queue, store = site.queue("mail"), site.store
+    await queue.add("work", id="parked")
+    (parked,) = (await store.claim({"mail": 1}, worker="w", lease_ms=60_000, request="park")).jobs
+    await store.settle([Settlement(parked.lease, Parked(signals=("go",)))], request="parked")
+    for n in range(6):
+        await queue.add("work", id=f"job-{n}", delay=60, attempts=9)
+    first = await client.post("/v1/queues/mail/promote-all", {"limit": 2})
+    assert (first["count"], bool(first["next_cursor"])) == (2, True)
+    claimed = await store.claim({"mail": 9}, worker="w", lease_ms=60_000, request="claim")
+    retries = [Settlement(job.lease, Retry(Failure("no"), delay_ms=3_600_000)) for job in claimed.jobs]
+    await store.settle(retries, request="settle")
+    rest = await client.post("/v1/queues/mail/promote-all", {"cursor": first["next_cursor"]})
+    assert rest == {"count": 4, "next_cursor": None}
+    counts = await store.counts("mail")
+    assert (counts.delayed, counts.waiting + counts.prioritized) == (3, 4)
+    problem = await client.post("/v1/queues/mail/promote-all", {"cursor": "none"}, status=422)
+    assert problem["field"] == "cursor"
+
+
+@only_on_files
+async def test_a_change_that_is_refused_changes_nothing(client: Client, site: Site) -> None:
+    """One that is not delayed takes no delay, and keeps its priority and its data then."""
+    await site.queue("mail").add("work", {"n": 1}, id="job-1")
+    before = await site.store.job(JobRef("mail", "job-1"))
+    for body in ({"delay": 60, "priority": 9, "data": {"n": 2}}, {"priority": 9, "data": "x" * 300_000}):
+        answer = await client.http.request("PATCH", "/v1/queues/mail/jobs/job-1", json=body)
+        assert answer.status_code in (409, 413)
+        assert await site.store.job(JobRef("mail", "job-1")) == before
+
+
+@only_on_files
+async def test_what_webhooks_deliver_is_not_rewritten(client: Client, site: Site) -> None:
+    """It would be signed all the same."""
+    await site.queue("bullpen-webhooks").add("deliver", {"n": 1}, id="one", delay=60)
+    path = "/v1/queues/bullpen-webhooks/jobs/one"
+    assert (await client.call("PATCH", path, json={"data": {"n": 2}}, status=403))["code"] == "forbidden"
+    await client.call("PATCH", path, json={"delay": 90})
+    assert (await site.store.job(JobRef("bullpen-webhooks", "one"))).data == b'{"n":1}'
 
 
 async def test_a_large_flow_is_cut(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -324,6 +368,35 @@ async def test_views_and_alerts(client: Client, name: str) -> None:
     changed = await client.put("/v1/alerts", alert | {"name": "more"}, status=422)
     assert changed["code"] == "bad-request"
     await client.delete(f"/v1/alerts/{alert['id']}", status=204)
+
+
+async def test_views_that_are_saved_at_once_under_one_name_are_one(client: Client) -> None:
+    saving = [client.put("/v1/views/mine", {"page": "jobs", "query": {"n": n}}) for n in range(6)]
+    assert len({view["id"] for view in await asyncio.gather(*saving)}) == 1
+    assert len((await client.get("/v1/views"))["items"]) == 1
+
+
+async def test_a_tenant_has_so_many_records_and_no_more(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where they are made at once; what is there can be changed, and other tenants have room."""
+    for most in ("webhooks.MOST", "settings.MOST_ALERTS", "settings.MOST_VIEWS"):
+        monkeypatch.setattr(f"bullpen.records.{most}", 3)
+    async with (
+        client_of(site, await key_for(site, "operator", tenant="acme")) as client,
+        client_of(site, await key_for(site, "operator", tenant="other")) as other,
+    ):
+        makes: tuple[tuple[str, str, dict[str, Any]], ...] = (
+            ("POST", "/v1/webhooks", {"name": "w", "url": "https://example.org/hook"}),
+            ("PUT", "/v1/alerts", {"name": "a", "condition": {"failed": 1}, "channel": {"kind": "log"}}),
+            ("PUT", "/v1/views/view-{n}", {"page": "jobs", "query": {}}),
+        )
+        for method, path, body in makes:
+            making = [client.http.request(method, path.format(n=n), json=body) for n in range(5)]
+            answers = await asyncio.gather(*making)
+            refused = [answer.json() for answer in answers if answer.status_code == 409]
+            assert [one["code"] for one in refused] == ["record-limit"] * 2
+            assert (await other.http.request(method, path.format(n=0), json=body)).is_success
+        (view, *_) = (await client.get("/v1/views"))["items"]
+        await client.put(f"/v1/views/{view['name']}", {"page": "jobs", "query": {"changed": True}})
 
 
 @only_on_files

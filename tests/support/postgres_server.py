@@ -112,9 +112,16 @@ class PostgresServer:
 
     def restart(self) -> None:
         """Stop it as its operators do, and start it where it was."""
+        self.halt()
+        self.resume()
+
+    def halt(self) -> None:
+        """Stop it as its operators do; until `resume` all connections are refused."""
         assert self._process is not None
         self._process.send_signal(signal.SIGINT)
         self._process.wait(_STOP_S)
+
+    def resume(self) -> None:
         self._start_once()
 
     def new_database(self, like: str = "template0") -> str:

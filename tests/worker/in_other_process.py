@@ -4,7 +4,40 @@ import os
 import signal
 import time
 
-from bullpen import Context
+from bullpen import Context, NewJob
+
+
+def misbehave(ctx: Context) -> object:
+    match ctx.data:
+        case "endless progress":
+            ctx.progress(float("nan"))
+        case "huge progress":
+            ctx.progress("x" * 300_000)
+        case "bad follow-up":
+            ctx.then(NewJob("work", 5))  # type: ignore[arg-type]  # that is what is bad about it
+            time.sleep(600)
+        case "no result":
+            return object()
+        case "no unicode":
+            ctx.log("line \udcff")
+            return "\udcff"
+        case "error that is no unicode":
+            raise LookupError("no file \udcff")
+        case "huge code":
+            raise CodedError
+        case {"eat_mb": mb}:
+            eaten.append(bytearray(mb * 1_048_576))
+    return os.getpid()
+
+
+class CodedError(Exception):
+    code = 2**70
+
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+eaten: list[bytearray] = []
 
 
 def describe(ctx: Context) -> dict[str, int]:

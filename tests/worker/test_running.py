@@ -3,6 +3,7 @@
 import asyncio
 import threading
 import time
+from collections.abc import Awaitable, Callable
 
 import pytest
 
@@ -183,14 +184,23 @@ async def test_one_worker_serves_several_queues(queue: Queue, start_worker: Star
     assert await (await other.add("x")).result(60) == "other"
 
 
-async def test_a_paused_worker_claims_nothing(queue: Queue, start_worker: StartWorker) -> None:
-    async def work(ctx: Context) -> int:
-        return 1
+async def test_a_paused_worker_leaves_jobs_to_others(queue: Queue, start_worker: StartWorker) -> None:
+    """Also one that comes in the very moment, which may have been on its way to the paused one."""
 
-    worker = start_worker({"work": work})
-    assert await (await queue.add("x")).result(60) == 1
-    worker.pause()
+    def on(name: str) -> Callable[[Context], Awaitable[str]]:
+        async def work(ctx: Context) -> str:
+            return name
+
+        return work
+
+    paused = start_worker({"work": on("paused")}, WorkerOptions(name="paused"))
+    assert await (await queue.add("x")).result(60) == "paused"
+    paused.pause()
     job = await queue.add("x")
-    assert (await job.record()).state == State.WAITING
-    worker.resume()
-    assert await job.result(60) == 1
+    other = start_worker({"work": on("other")}, WorkerOptions(name="other"))
+    assert await job.result(60) == "other"
+    assert ((await job.record()).attempts_made, (await job.record()).stalls) == (1, 0)
+    other.pause()
+    job = await queue.add("x")
+    paused.resume()
+    assert await job.result(60) == "paused"

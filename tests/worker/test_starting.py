@@ -4,7 +4,8 @@ import asyncio
 
 import pytest
 
-from bullpen import Context, Queue, StoreTooNew, StoreUnavailable, Worker
+from bullpen import Context, Queue, QueueLimits, StoreTooNew, StoreUnavailable, Worker, WorkerOptions
+from bullpen.job.limits import QueueStanding
 from bullpen.stores.base import Store, WorkerInfo
 from tests.support.around import StoreAround
 from tests.worker.waiting import until
@@ -42,6 +43,24 @@ class WayCutOnce(StoreAround):
         await self.inner.open()
 
 
+class NoLimits(StoreAround):
+    """Cannot say which limits a queue has."""
+
+    def __init__(self, inner: Store, closed: list[str]) -> None:
+        super().__init__(inner)
+        self._closed = closed
+
+    def another(self) -> "NoLimits":
+        return NoLimits(self.inner.another(), self._closed)
+
+    async def limits(self, queue: str) -> QueueStanding:
+        raise StoreUnavailable("cut")
+
+    async def close(self) -> None:
+        self._closed.append("closed")
+        await self.inner.close()
+
+
 async def _nothing(ctx: Context) -> None: ...
 
 
@@ -71,3 +90,12 @@ async def test_a_store_that_will_not_do_ends_a_worker_at_once(queue: Queue) -> N
     worker = Worker(FirstBeatRefused(queue.store, [StoreTooNew("newer")]), {queue.name: _nothing})
     with pytest.raises(StoreTooNew):
         await worker.run()
+
+
+async def test_a_worker_that_cannot_declare_its_limits_leaves_no_store_open(queue: Queue) -> None:
+    closed: list[str] = []
+    options = WorkerOptions(queue_limits={queue.name: QueueLimits(concurrency=1)})
+    worker = Worker(NoLimits(queue.store, closed), {queue.name: _nothing}, options)
+    with pytest.raises(StoreUnavailable):
+        await worker.run()
+    assert closed == ["closed"]

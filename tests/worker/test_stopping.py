@@ -6,12 +6,14 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from bullpen import Context, CrashKind, Ended, Queue, State, Store, StoreTooNew, StoreUnavailable, Worker, WorkerOptions
-from bullpen.stores.base import WorkerInfo, WorkerState
+from bullpen.stores.base import Notice, WorkerInfo, WorkerState
 from bullpen.stores.sqlite import schema
 from tests.support.around import StoreAround
 from tests.support.places import only_on_sqlite
@@ -185,3 +187,42 @@ async def test_a_store_that_swallows_a_cancellation_does_not_keep_it(store: Stor
     worker.stop()
     async with asyncio.timeout(60):
         assert await running == Ended.STOPPED
+
+
+class _Broken(StoreAround):
+    """What the lease thread asks breaks in a way that nobody thought of, once a job is at work."""
+
+    def __init__(self, inner: Store, breaks: threading.Event) -> None:
+        super().__init__(inner)
+        self._breaks = breaks
+
+    def another(self) -> "_Broken":
+        return _Broken(self.inner.another(), self._breaks)
+
+    async def notices(self, worker: str, *, timeout_ms: int) -> Sequence[Notice]:
+        if self._breaks.is_set():
+            raise ArithmeticError("broken")
+        return await self.inner.notices(worker, timeout_ms=50)
+
+
+async def test_a_worker_whose_lease_thread_failed_finishes_what_it_has(queue: Queue) -> None:
+    breaks, let_go = threading.Event(), asyncio.Event()
+
+    async def wait(ctx: Context) -> str:
+        breaks.set()
+        await let_go.wait()
+        return "finished"
+
+    worker = Worker(_Broken(queue.store, breaks), {"work": wait})
+    running = asyncio.create_task(worker.run())  # awaited below
+    job = await queue.add("wait")
+
+    async def state() -> WorkerState:
+        return worker.state
+
+    await until(state, lambda state: state == WorkerState.DRAINING, 20)
+    worker._failed_on_a_trip(job.ref)  # as a lane may say at this moment
+    let_go.set()
+    async with asyncio.timeout(20):
+        assert await running == Ended.RECYCLED
+    assert await job.result(20) == "finished"

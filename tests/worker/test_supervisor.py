@@ -1,8 +1,10 @@
 """A supervisor replaces processes, and tells how they ended."""
 
 import asyncio
+import errno
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -63,6 +65,37 @@ async def test_stop_ends_all_processes(queue: Queue) -> None:
     processes = list(supervisor.running.values())
     supervisor.stop()
     await running
+    assert [process.returncode for process in processes] == [0, 0]
+
+
+async def test_a_fork_that_fails_is_tried_again_and_the_others_go_on(
+    queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The machine has no process to give away for a moment."""
+    refusals = [BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")]
+    start = asyncio.create_subprocess_exec
+
+    async def refuse_once(*arguments: Any, **options: Any) -> asyncio.subprocess.Process:
+        if refusals:
+            raise refusals.pop()
+        return await start(*arguments, **options)
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", refuse_once)
+    supervisor = Supervisor("tests.worker.fleet:make_worker", processes=2)
+    running = asyncio.create_task(supervisor.run())
+    await until(queue.store.workers, lambda workers: [worker.state for worker in workers] == ["ready", "ready"])
+    supervisor.stop()
+    await running
+
+
+async def test_a_cancelled_supervisor_leaves_no_process_behind(queue: Queue) -> None:
+    supervisor = Supervisor("tests.worker.fleet:make_worker", processes=2)
+    running = asyncio.create_task(supervisor.run())
+    await until(queue.store.workers, lambda workers: [worker.state for worker in workers] == ["ready", "ready"])
+    processes = list(supervisor.running.values())
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
     assert [process.returncode for process in processes] == [0, 0]
 
 

@@ -81,7 +81,8 @@ export const users = (abort?: AbortSignal): Promise<Page<User>> => getAll("/user
 export const makeUser = (user: NewUser): Promise<User> => write("POST", "/users", user);
 export const setPassword = (id: string, password: string): Promise<unknown> =>
   write("POST", path`/users/${id}/password`, { password });
-export const disableUser = (id: string): Promise<unknown> => write("POST", path`/users/${id}/disable`);
+export const changeUser = (id: string, change: { role?: string; is_disabled?: boolean }): Promise<User> =>
+  write("PATCH", path`/users/${id}`, change);
 
 export const tenants = (abort?: AbortSignal): Promise<Page<Tenant>> => getAll("/tenants", abort);
 export const makeTenant = (tenant: { id: string; name?: string; plan?: Plan }): Promise<Tenant> =>

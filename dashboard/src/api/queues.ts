@@ -43,8 +43,20 @@ export const queue = (name: string, abort?: AbortSignal): Promise<QueueDetail> =
 export const minutes = (name: string, sinceMs: number, untilMs: number, abort?: AbortSignal): Promise<Page<Minute>> =>
   get(path`/queues/${name}/minutes`, { since_ms: sinceMs, until_ms: untilMs }, abort);
 
-export const act = (name: string, action: QueueAction, body: unknown = {}): Promise<{ count?: number }> =>
-  write("POST", path`/queues/${name}/${action}`, body);
+interface Acted {
+  count?: number;
+  next_cursor?: string | null;
+}
+
+/** To the end: what the server ends at a limit goes on from there. */
+export async function act(name: string, action: QueueAction, body: object = {}): Promise<void> {
+  let cursor: string | null = null;
+  do {
+    const from: object = cursor === null ? {} : { cursor };
+    const acted: Acted = await write("POST", path`/queues/${name}/${action}`, { ...body, ...from });
+    cursor = acted.next_cursor ?? null;
+  } while (cursor !== null);
+}
 
 /** As the server takes them: a rate is said as a whole, and what is not said is no limit. */
 function limitsBody({ rate_max: max, rate_ms: ms, ...others }: GroupLimits): object {

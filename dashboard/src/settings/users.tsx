@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { disableUser, makeUser, ROLES, setPassword, users, type User } from "../api/access";
+import { changeUser, makeUser, ROLES, setPassword, users, type User } from "../api/access";
 import { useLoad } from "../state/load";
 import { attempt, say } from "../state/toasts";
 import { Button } from "../ui/button";
@@ -12,7 +12,7 @@ import { Table, type Column } from "../ui/table";
 import { Ago } from "../ui/time";
 import { View } from "../ui/view";
 
-type Open = { kind: "new" } | { kind: "password"; user: User } | null;
+type Open = { kind: "new" } | { kind: "password" | "role"; user: User } | null;
 
 export function UserSettings() {
   const load = useLoad("users", users);
@@ -37,6 +37,7 @@ export function UserSettings() {
       </View>
       {open?.kind === "new" && <NewUserDialog onClose={close} />}
       {open?.kind === "password" && <PasswordDialog user={open.user} onClose={close} />}
+      {open?.kind === "role" && <RoleDialog user={open.user} onClose={close} />}
     </Card>
   );
 }
@@ -81,11 +82,33 @@ function PasswordDialog({ user, onClose }: { user: User; onClose: () => void }) 
   );
 }
 
+function RoleDialog({ user, onClose }: { user: User; onClose: () => void }) {
+  return (
+    <Dialog title={`Another role for ${user.name}`} onClose={onClose}>
+      <Form
+        verb="Set the role"
+        onCancel={onClose}
+        onSend={async (values) => {
+          const { role } = await changeUser(user.id, { role: values.text("role") ?? user.role });
+          say(`${user.name} is ${role} now`);
+          onClose();
+        }}
+      >
+        <Choice label="Role" name="role" options={ROLES} value={user.role} />
+      </Form>
+    </Dialog>
+  );
+}
+
 function columns(reload: () => void, open: (what: Open) => void): Column<User>[] {
   async function disable(user: User): Promise<void> {
-    const text = "All sessions end, and the name cannot log in any more.";
+    const text = "All sessions end, and the name cannot log in until it is enabled again.";
     if (!(await confirm({ title: `Disable ${user.name}?`, text, verb: "Disable", isDangerous: true }))) return;
-    await attempt("Disabling", `${user.name} is disabled`, () => disableUser(user.id));
+    await attempt("Disabling", `${user.name} is disabled`, () => changeUser(user.id, { is_disabled: true }));
+    reload();
+  }
+  async function enable(user: User): Promise<void> {
+    await attempt("Enabling", `${user.name} can log in again`, () => changeUser(user.id, { is_disabled: false }));
     reload();
   }
   return [
@@ -98,8 +121,15 @@ function columns(reload: () => void, open: (what: Open) => void): Column<User>[]
       name: "Actions",
       isNameHidden: true,
       cell: (user) =>
-        !user.disabled_ms && (
+        user.disabled_ms ? (
+          <Button isSmall onClick={() => void enable(user)}>
+            Enable
+          </Button>
+        ) : (
           <div class="row-actions">
+            <Button isSmall onClick={() => open({ kind: "role", user })}>
+              Role
+            </Button>
             <Button isSmall onClick={() => open({ kind: "password", user })}>
               Password
             </Button>

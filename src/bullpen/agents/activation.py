@@ -12,34 +12,34 @@ from typing import Any
 import msgspec
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from bullpen.agents.ending import Ending, budget_of
-from bullpen.agents.forking import read_all, recorded_tools
-from bullpen.agents.kinds import TaskKind, usual_tools
+from bullpen.agents.briefing import options_of, tools_of
+from bullpen.agents.conversing import first_words
+from bullpen.agents.ending import Ending, budget_of, without_secrets
+from bullpen.agents.kinds import TaskKind
 from bullpen.agents.lacking import WaitForWorker, lack_of
-from bullpen.agents.llm.health import limit_ms
-from bullpen.agents.llm.words import Message, system, user
 from bullpen.agents.loop.loop import AgentLoop
-from bullpen.agents.loop.options import LoopOptions
 from bullpen.agents.loop.recorder import Recorder
 from bullpen.agents.loop.streaming import Streaming
 from bullpen.agents.loop.tally import tally
-from bullpen.agents.loop.words import LoopLimits, NeedsAnswer, Stop
-from bullpen.agents.outage import WaitForProvider, WaitForTurn
+from bullpen.agents.loop.words import NeedsAnswer, Stop
+from bullpen.agents.outage import WaitForProvider, WaitForTurn, limited_since_ms, over_after, pause_after
 from bullpen.agents.research import Research
-from bullpen.agents.sandbox.base import Level
 from bullpen.agents.surroundings import Around, Keeps
-from bullpen.agents.tools.toolbox import Toolbox
 from bullpen.agents.waiting import Wait
 from bullpen.agents.words import TaskProblem, TaskResult, TaskTerms, problem_at, problem_of, to_plain
 from bullpen.agents.workshop import Workshop
 from bullpen.errors import (
+    AgentError,
     CheckpointFailed,
     CheckpointMissing,
     CreditsShort,
     LeaseLost,
     ModelLimited,
     ModelOverloaded,
+    Postpone,
     ProvidersDown,
+    RecordsUnavailable,
+    SandboxTimeout,
     Signal,
     Unrecoverable,
 )
@@ -90,7 +90,7 @@ class _Activation:
             ctx.epoch,
             budget=budget_of(task, self._terms),
             tells=task.run,
-            redact=workshop.redactor.all_in,
+            redactor=workshop.redactor,
             observers=workshop.observers,
         )
         self._keeps: Keeps | None = None
@@ -109,12 +109,12 @@ class _Activation:
             raise
         except NeedsAnswer as question:
             raise await self._suspended(question) from None
-        except (ModelLimited, ModelOverloaded) as error:
+        except (ModelLimited, ModelOverloaded, SandboxTimeout) as error:
             ending = await self._limited(error)
         except ProvidersDown as error:
             raise await self._outlasting(self._wait_for_provider(error)) from None
-        except (LeaseLost, Signal):
-            raise  # another has it, or the worker knows what to do
+        except (LeaseLost, RecordsUnavailable, Signal):
+            raise  # another has it, or the worker knows what to do, or nothing can be put on record now
         except Exception as error:
             await self._failed(error)
             raise
@@ -149,9 +149,9 @@ class _Activation:
             return await JournalOn(connection, self._database).has_signal(self._task.id, str(question["signal"]))
 
     async def _mark_running(self, connection: AsyncConnection) -> None:
-        told = {"message": "started", "attempt": self._ctx.attempt, "activation": self._ctx.epoch}
-        runs = RunsOn(connection, self._database)
-        self._task = await runs.move(self._task.id, TaskState.RUNNING, Told(ProgressKind.JOB_STARTED, told))
+        data = {"message": "started", "attempt": self._ctx.attempt, "activation": self._ctx.epoch}
+        told = Told(ProgressKind.JOB_STARTED, data)
+        self._task = await RunsOn(connection, self._database).move(self._task.id, TaskState.RUNNING, told)
 
     # ── working ──────────────────────────────────────────────────────────────────────────
 
@@ -163,13 +163,10 @@ class _Activation:
             async with limit, self._around() as around:
                 self._keeps = around.keeps
                 async with Streaming(self._recorder, is_on=self._terms.stream) as streaming:
-                    loop = AgentLoop(
-                        self._recorder,
-                        self._workshop.provider,
-                        self._workshop.models,
-                        await self._tools(around.level),
-                        self._options(around, streaming),
-                    )
+                    workshop = self._workshop
+                    tools = await tools_of(workshop, self._task, self._terms, behind=around.level)
+                    options = options_of(self._terms, around, streaming, workshop.observers)
+                    loop = AgentLoop(self._recorder, workshop.provider, workshop.models, tools, options)
                     ending = await self._done_by(loop)
         except TimeoutError:
             if not limit.expired():
@@ -187,47 +184,13 @@ class _Activation:
 
     async def _done_by(self, loop: AgentLoop) -> Ending:
         if self._task.kind != TaskKind.WIDE_RESEARCH:
-            stop = (await loop.run(self._terms.model, self._messages())).stop
+            stop = (await loop.run(self._terms.model, first_words(self._task, self._terms))).stop
             return Ending(stop, problem_at(stop, loop.short))
         try:
             stop = await Research(self._workshop, self._recorder, loop, self._task, self._terms).run()
         except CreditsShort as short:
             return Ending(Stop.CREDITS, problem_at(Stop.CREDITS, short))
         return Ending(stop, problem_at(stop))
-
-    async def _tools(self, walls: Level) -> Toolbox:
-        """BadOption names one that was asked for and is not here."""
-        there, wanted = self._workshop.tools, self._terms.tools
-        if wanted is None:
-            wanted = usual_tools(TaskKind(self._task.kind), [tool.name for tool in there])
-        tools = there.allowed(wanted)
-        if not self._terms.is_dry:
-            return tools.behind(walls)
-        first = self._terms.forked_from
-        return recorded_tools(tools, [] if first is None else await read_all(self._database, first))
-
-    def _options(self, around: Around, streaming: Streaming) -> LoopOptions:
-        terms = self._terms
-        limits = LoopLimits(
-            steps=terms.steps,
-            tool_calls=terms.tool_calls,
-            tokens=terms.tokens,
-            seconds=terms.timeout_s,
-            reply_tokens=terms.reply_tokens,
-        )
-        return LoopOptions(
-            limits=limits,
-            temperature=terms.temperature,
-            context=around.context,
-            saves=around.saves,
-            on_delta=streaming.take,
-            before_finish=streaming.flush,
-            observers=self._workshop.observers,
-        )
-
-    def _messages(self) -> list[Message]:
-        before = [system(self._terms.system)] if self._terms.system else []
-        return [*before, *self._terms.history, user(self._task.prompt)]
 
     # ── how it ends ──────────────────────────────────────────────────────────────────────
 
@@ -272,24 +235,35 @@ class _Activation:
             await wait.note(connection)
         return Suspension(wait.parked())
 
-    async def _limited(self, error: ModelLimited | ModelOverloaded) -> Ending:
-        """Back to its line, with no attempt used: but not for longer than the task may take in all."""
+    async def _limited(self, error: ModelLimited | ModelOverloaded | SandboxTimeout) -> Ending:
+        """Back to its line, with no attempt used: but not for longer, at one step, than the task may take in all."""
         now_ms = self._database.clock.now_ms()
-        if now_ms - (self._task.started_ms or now_ms) >= self._terms.timeout_s * 1000:
-            return Ending(Stop.TIMEOUT, problem_at(Stop.TIMEOUT))
+        went_ms = now_ms - await limited_since_ms(self._database, self._task, self._recorder.entries)
+        if went_ms >= self._terms.timeout_s * 1000:
+            return over_after(error)
         await self._note_retry(problem_of(error))
-        until_ms = now_ms + limit_ms(error)
-        raise Suspension(Parked(until_ms, note=f"waits until {error.provider} may be asked again")) from None
+        pause_ms, note = pause_after(error, went_ms)
+        raise Suspension(Parked(now_ms + pause_ms, note=note)) from None
 
     async def _failed(self, error: Exception) -> None:
-        problem = problem_of(error)
-        if not problem.retryable or self._ctx.attempt >= self._ctx.job.spec.attempts:
+        """One more attempt, or the end. One that got further is not counted: its next begins at another step."""
+        redactor, job = self._workshop.redactor, self._ctx.job
+        problem = without_secrets(problem_of(error), redactor.all_in)
+        told = f"{problem.code}: {problem.message}"
+        # The job keeps the stack, which has the words of all errors in it.
+        cause = None if redactor.is_in(error) else error
+        is_last = self._ctx.attempt >= job.spec.attempts and not self._recorder.got_further
+        if not problem.retryable or is_last:
             await self._settle(Ending(Stop.ERROR, problem))
-            raise Unrecoverable(f"{problem.code}: {problem.message}") from error
+            raise Unrecoverable(told) from cause
         await self._note_retry(problem)
+        if self._recorder.got_further:
+            raise Postpone(job.spec.backoff.delay_ms / 1000, told) from cause
+        if cause is None:
+            raise AgentError(told) from None
 
     async def _note_retry(self, problem: TaskProblem) -> None:
-        data = {"error": to_plain(problem), "attempt": self._ctx.attempt}
-        told = Told(ProgressKind.JOB_RETRYING, self._workshop.redactor.all_in(data))
+        data = self._workshop.redactor.all_in({"error": to_plain(problem), "attempt": self._ctx.attempt})
+        told = Told(ProgressKind.JOB_RETRYING, data)
         async with self._database.writing(brief=True) as connection:
             await RunsOn(connection, self._database).move(self._task.id, TaskState.RETRYING, told)

@@ -20,6 +20,7 @@ from bullpen.agents.llm.prices import micro
 from bullpen.agents.llm.provider import Provider
 from bullpen.agents.llm.words import Message
 from bullpen.agents.loop.words import Answer
+from bullpen.agents.records_outage import RecordsOutage
 from bullpen.agents.redacting import Redactor
 from bullpen.agents.steering import Steering
 from bullpen.agents.submitting import new_task_id
@@ -80,7 +81,8 @@ class Agents:
         self.models = models or models_from()
         self._providers = providers_from() if providers is None else list(providers)
         self._model = model
-        self._surroundings = surroundings or Sandboxed()
+        self.surroundings = surroundings or Sandboxed()
+        """What tools of tasks stand in."""
         self._where = records
         self.on_activation_end: Callable[[str], Awaitable[None]] | None = None
         """Told of each task that a worker here stops doing, for whoever gave it tools that hold something."""
@@ -91,10 +93,12 @@ class Agents:
         self._relay: OutboxRelay | None = None
         self._chores: Chores | None = None
         self._opening = asyncio.Lock()
+        self._records_outage = RecordsOutage()
         self._jobs = TaskJobs(pen, self._do)
 
     async def _do(self, ctx: Context, task_id: str) -> dict[str, Any]:
-        return await activate(await self.workshop(), ctx, task_id)
+        with self._records_outage.outlasted():
+            return await activate(await self.workshop(), ctx, task_id)
 
     # ── opening and closing ──────────────────────────────────────────────────────────────
 
@@ -112,7 +116,7 @@ class Agents:
                     provider=router_for(self._providers, self.models, records, self.pen.telemetry),
                     models=self.models,
                     tools=self.tools,
-                    surroundings=self._surroundings,
+                    surroundings=self.surroundings,
                     job_of=self._jobs.job_of,
                     queue_of=self.pen.queue,
                     sent=self._sent_some,
@@ -122,9 +126,9 @@ class Agents:
                     redactor=redactor,
                     observers=self.pen.telemetry,
                 )
-                if isinstance(self._surroundings, Sandboxed):
-                    self._surroundings.watched_by(self.pen.telemetry)
-                    self._surroundings.told_in(records.sandboxes)
+                if isinstance(self.surroundings, Sandboxed):
+                    self.surroundings.watched_by(self.pen.telemetry)
+                    self.surroundings.told_in(records.sandboxes)
                 self._relay = self._given_relay or records.relay(self.pen.store)
                 if self._given_relay is None:
                     self._relay.start()

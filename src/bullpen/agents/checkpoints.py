@@ -25,6 +25,7 @@ from bullpen.agents.manifest import EMPTY, Entry, Joiner, Manifest, Splitter, de
 from bullpen.agents.sandbox.base import Level, Sandbox
 from bullpen.agents.sandbox.limits import SandboxSpec
 from bullpen.agents.sandbox.pool import SandboxPool
+from bullpen.agents.sandbox.turns import Turns, in_line
 from bullpen.errors import (
     BlobDamaged,
     BlobError,
@@ -33,6 +34,9 @@ from bullpen.errors import (
     CheckpointMissing,
     RecordsUnavailable,
     SandboxError,
+    SandboxRefused,
+    SandboxTimeout,
+    WorkspaceUnsaved,
 )
 from bullpen.records.files.files import Files
 from bullpen.records.files.on import FilesOn
@@ -69,8 +73,9 @@ class Workspace:
         self._minimum = minimum
         self._inputs = inputs
         """Ids of the run's input files that are shown; None: all."""
-        self._turn = asyncio.Lock()
+        self._turns = Turns()
         self._sandbox: Sandbox | None = None
+        self._in_vain: SandboxTimeout | None = None
         self._shown: Path | None = None
         self._known = EMPTY
         """What was last kept: its contents need not be kept again."""
@@ -85,11 +90,17 @@ class Workspace:
 
         CheckpointMissing if that is gone. One that broke is replaced, and goes back to what was last saved.
         """
-        async with self._turn:
+        async with self._turns.turn():
             if self._sandbox is not None and not await self._sandbox.ping():
                 await self._give_back()
+            if self._in_vain is not None:
+                raise self._in_vain  # of calls side by side each would wait as long as the one before
             if self._sandbox is None:
-                await self._begin()
+                try:
+                    await self._begin()
+                except SandboxTimeout as error:
+                    self._in_vain = error
+                    raise
             assert self._sandbox is not None
             return self._sandbox
 
@@ -107,7 +118,8 @@ class Workspace:
     async def save(self, place: int) -> Checkpoint | None:
         """Save it as it is after the step at this place; None if no tool has asked for it, or nothing changed.
 
-        CheckpointFailed (E013); LeaseLost if the activation was overtaken. It was not saved then.
+        CheckpointFailed (E013); WorkspaceUnsaved for what is in it; LeaseLost if the activation was overtaken. It was
+        not saved then.
         """
         written: list[Checkpoint] = []
         row = await self._stage(place, written)
@@ -124,7 +136,7 @@ class Workspace:
         return await self._stage(place, [])
 
     async def _stage(self, place: int, written: list[Checkpoint]) -> Also | None:
-        async with self._turn:
+        async with self._turns.turn():
             if self._sandbox is None:
                 return None
             self._taken += 1
@@ -132,6 +144,8 @@ class Workspace:
             try:
                 manifest = self._known = await self._keep(self._sandbox)
                 name = await self._files.blobs.put(manifest.encoded())
+            except SandboxRefused as error:
+                raise WorkspaceUnsaved(f"the workspace cannot be saved: {error}") from error
             except _TROUBLE as error:
                 raise self._failed(error) from error
 
@@ -162,7 +176,7 @@ class Workspace:
 
     async def close(self) -> None:
         """Give the sandbox back; what was not saved is gone. Safe to call twice."""
-        async with self._turn:
+        async with self._turns.turn():
             await self._give_back()
 
     # ── beginning ────────────────────────────────────────────────────────────────────────
@@ -179,7 +193,8 @@ class Workspace:
             shown = {names[one.id]: await self._laid_out(one) for one in inputs}
             spec = replace(spec, inputs={**spec.inputs, **shown})
         try:
-            self._sandbox = await self._pool.acquire(spec, minimum=self._minimum, tenant=task.tenant)
+            with in_line():
+                self._sandbox = await self._pool.acquire(spec, minimum=self._minimum, tenant=task.tenant)
             if checkpoint is not None:
                 await self._restore(self._sandbox, checkpoint)
             if not is_shown:

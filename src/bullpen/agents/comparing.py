@@ -9,7 +9,6 @@ from typing import Any
 
 import msgspec
 
-from bullpen.agents.forking import read_all
 from bullpen.agents.llm.words import Reply, ToolResult
 from bullpen.agents.loop.steps import StepKind, what_of
 from bullpen.agents.loop.words import Answer
@@ -17,6 +16,7 @@ from bullpen.agents.words import TaskResult, TaskTerms
 from bullpen.errors import BadOption, RecordMissing
 from bullpen.job.entries import JournalEntry
 from bullpen.records.credits.budget import account_of
+from bullpen.records.journal import SqlJournal, read_all
 from bullpen.records.records import Records
 from bullpen.records.runs.words import Task
 
@@ -67,7 +67,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 async def compare(records: Records, run_id: str, other_id: str, *, tenant: str | None = None) -> Comparison:
     """RecordMissing, also for another tenant's; BadOption for two runs of different tenants."""
     one, other = await _first_tasks(records, run_id, other_id, tenant)
-    entries = [await read_all(records.database, task.id) for task in (one, other)]
+    entries = [await read_all(SqlJournal(records.database), task.id) for task in (one, other)]
     budgets = await records.credits.budgets([account_of(one.id), account_of(other.id)])
     spent = {name: account.spent for name, account in budgets.items()}
     pairs = _paired(*entries)

@@ -1,6 +1,6 @@
 """How a task ends: its result, its state, its credits and the last line of its log become true together."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -12,13 +12,12 @@ from bullpen.agents.loop.tally import Tally, tally
 from bullpen.agents.loop.words import Stop
 from bullpen.agents.words import EXIT_CODES, Artifact, TaskProblem, TaskResult, TaskTerms, TokensUsed, to_plain
 from bullpen.errors import WrongState
-from bullpen.job.entries import JournalEntry
 from bullpen.observing import TaskEnd
 from bullpen.records.credits.budget import Budget
 from bullpen.records.credits.ledger import Ledger
 from bullpen.records.database import Database
 from bullpen.records.files.on import artifacts_of
-from bullpen.records.journal import JournalOn
+from bullpen.records.journal import JournalOn, read_all
 from bullpen.records.runs.moving import RunsOn
 from bullpen.records.runs.words import ProgressKind, Task, TaskState, Told
 
@@ -30,7 +29,6 @@ _STATES = {
     Stop.CREDITS: TaskState.FAILED,
 }
 _TOLD = {TaskState.COMPLETED: ProgressKind.JOB_COMPLETED, TaskState.CANCELLED: ProgressKind.JOB_CANCELLED}
-_PAGE = 1_000
 _MOST_TOLD = 500
 """Artifacts in a result."""
 
@@ -49,6 +47,11 @@ class Ending(msgspec.Struct, frozen=True):
         return _STATES.get(self.stop, TaskState.COMPLETED)
 
 
+def without_secrets(problem: TaskProblem, redact: Redact) -> TaskProblem:
+    """As it may be kept and told: what an error says may have anything in it."""
+    return msgspec.convert(redact(to_plain(problem)), TaskProblem)
+
+
 class ChildrenGoOn(Exception):
     """Tasks that this one made are not over, and spend its credits: they end first. Nothing was changed."""
 
@@ -58,7 +61,7 @@ class ChildrenGoOn(Exception):
 
 
 def budget_of(task: Task, terms: TaskTerms) -> Budget:
-    return Budget(task=task.id, tenant=task.tenant, payer=terms.payer, most=terms.most)
+    return Budget(task=task.id, tenant=task.tenant, payer=terms.payer, most=terms.most, above=terms.above)
 
 
 async def end_activation(
@@ -78,7 +81,7 @@ async def end_activation(
         await _move(connection, database, task, ending, result, redact)
 
     ended = await recorder.end(
-        lambda cost: _encode(_result(task, ending, used, cost, place, now_ms, made)), move, first=check
+        lambda cost: _encode(_result(task, ending, used, cost, place, now_ms, made, redact)), move, first=check
     )  # fmt: skip
     return msgspec.json.decode(ended, type=TaskResult)
 
@@ -98,11 +101,11 @@ async def end_from_outside(database: Database, task_id: str, ending: Ending, *, 
         terms = msgspec.json.decode(task.terms, type=TaskTerms)
         await _check_children(connection, database, task)
         await journal.stop(task.id)
-        entries = await _entries(journal, task.id)
+        entries = await read_all(journal, task.id)
         cost = await settle_all(Ledger(connection, database), task.id, budget_of(task, terms))
         place = max((entry.place for entry in entries), default=-1) + 1
         made = await _made_by(connection, task)
-        result = _result(task, ending, tally(entries), cost, place, database.clock.now_ms(), made)
+        result = _result(task, ending, tally(entries), cost, place, database.clock.now_ms(), made, redact)
         await _move(connection, database, task, ending, _encode(result), redact)
     return result
 
@@ -139,27 +142,24 @@ async def _made_by(connection: AsyncConnection, task: Task) -> tuple[Artifact, .
     )
 
 
-async def _entries(journal: JournalOn, task_id: str) -> Iterable[JournalEntry]:
-    found: list[JournalEntry] = []
-    start: int | None = 0
-    while start is not None:
-        page = await journal.read(task_id, start=start, limit=_PAGE)
-        found += page.entries
-        start = page.next_place
-    return found
-
-
 async def _move(
     connection: AsyncConnection, database: Database, task: Task, ending: Ending, result: bytes, redact: Redact
 ) -> None:
-    """The result is kept as it is for whoever asked; the log, which more people read, has it without secrets."""
+    """Its output is kept as it is for whoever asked; the log, which more people read, has it without secrets."""
     told = redact(to_plain(msgspec.json.decode(result, type=TaskResult)))
     kind = _TOLD.get(ending.state, ProgressKind.JOB_FAILED)
     await RunsOn(connection, database).move(task.id, ending.state, Told(kind, {"result": told}), outcome=result)
 
 
 def _result(
-    task: Task, ending: Ending, used: Tally, cost: Cost, place: int, now_ms: int, made: tuple[Artifact, ...]
+    task: Task,
+    ending: Ending,
+    used: Tally,
+    cost: Cost,
+    place: int,
+    now_ms: int,
+    made: tuple[Artifact, ...],
+    redact: Redact,
 ) -> TaskResult:
     tokens = list(used.usage.values())
     return TaskResult(
@@ -171,7 +171,7 @@ def _result(
         stop_reason=ending.stop,
         output=used.text,
         artifacts=made,
-        error=ending.problem,
+        error=None if ending.problem is None else without_secrets(ending.problem, redact),
         tokens_used=TokensUsed(
             input_tokens=sum(one.input_tokens for one in tokens),
             output_tokens=sum(one.output_tokens for one in tokens),

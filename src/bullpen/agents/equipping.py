@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 
 from bullpen.agents.agents import Agents
+from bullpen.agents.surroundings import Sandboxed
 from bullpen.agents.tools.builtin import Toolset, builtin_tools
 from bullpen.agents.tools.mcp import McpServer
 from bullpen.agents.tools.office import KeptFile, ReadFile, office_tools
@@ -19,9 +20,13 @@ from bullpen.errors import RecordMissing
 async def equipped(agents: Agents, *, servers: Iterable[McpServer] = ()) -> AsyncIterator[Toolset]:
     """Give them the built-in tools, and those of MCP servers, for the length of a block.
 
+    Where sandboxes have network, what may be done there is not done twice: see `code_execute`.
+
     What a tool holds for a task, such as a browser, goes back when an activation of it ends.
     """
-    toolset = await builtin_tools(servers=servers, more=office_tools(read_file=_reading(agents)))
+    around = agents.surroundings
+    network = isinstance(around, Sandboxed) and around.spec.limits.network
+    toolset = await builtin_tools(network=network, servers=servers, more=office_tools(read_file=_reading(agents)))
     async with toolset:
         for tool in toolset:
             agents.tools.put(tool)

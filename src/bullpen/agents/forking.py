@@ -21,14 +21,12 @@ from bullpen.agents.words import TaskTerms
 from bullpen.errors import BadData, BadOption, ToolError
 from bullpen.job.entries import EntryState, JournalEntry
 from bullpen.records.credits.credits import purse
-from bullpen.records.database import Database
 from bullpen.records.files.on import FilesOn
-from bullpen.records.journal import JournalOn, SqlJournal
+from bullpen.records.journal import JournalOn, SqlJournal, read_all
 from bullpen.records.records import Records
 from bullpen.records.runs.moving import RunsOn
 from bullpen.records.runs.words import ProgressKind, Task, Told
 
-_PAGE = 1_000
 _EDITABLE = {StepKind.LLM, StepKind.TOOL}
 _NO_WORKSPACE = "begins with an empty workspace: the files of this step are gone, only the newest ones are kept"
 _encode = msgspec.json.Encoder().encode
@@ -41,17 +39,6 @@ class Edit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     place: int
     text: str
-
-
-async def read_all(database: Database, task: str) -> list[JournalEntry]:
-    """A task's journal, in order."""
-    journal, found = SqlJournal(database), list[JournalEntry]()
-    start: int | None = 0
-    while start is not None:
-        page = await journal.read(task, start=start, limit=_PAGE)
-        found += page.entries
-        start = page.next_place
-    return found
 
 
 def kept(entries: Iterable[JournalEntry], at: int, edits: Sequence[Edit]) -> list[JournalEntry]:
@@ -85,13 +72,13 @@ async def prepare_fork(
     """The new task, and the steps that it begins with. BadOption names what cannot be."""
     if prompt is not None and at != 0:
         raise BadOption(f"at: another prompt begins at place 0, not at {at}")
-    entries = kept(await read_all(records.database, task.id), at, edits)
+    entries = kept(await read_all(SqlJournal(records.database), task.id), at, edits)
     terms = msgspec.json.decode(task.terms, type=TaskTerms)
     prepared = Prepared(
         kind=TaskKind(task.kind),
         prompt=task.prompt if prompt is None else check_prompt(prompt),
         route=Route(queue=task.queue, priority=terms.priority, timeout_s=terms.timeout_s, attempts=terms.attempts),
-        terms=msgspec.structs.replace(terms, forked_from=task.id, is_dry=is_dry, payer=purse(task.tenant)),
+        terms=msgspec.structs.replace(terms, forked_from=task.id, is_dry=is_dry, payer=purse(task.tenant), above=None),
     )
     return prepared, entries
 

@@ -13,7 +13,7 @@ from typing import IO, Literal, NamedTuple
 
 import msgspec
 
-from bullpen.errors import CheckpointFailed, CheckpointMissing
+from bullpen.errors import CheckpointFailed, CheckpointMissing, WorkspaceUnsaved
 from bullpen.records.blobs.blobs import Blobs
 from bullpen.records.blobs.draft import Draft
 
@@ -111,7 +111,7 @@ class Splitter:
             with tarfile.open(fileobj=io.BytesIO(archive), mode="r|gz") as members:
                 for member in members:
                     if len(entries) == self._most_files:
-                        raise CheckpointFailed(f"the workspace has more than {self._most_files} files")
+                        raise WorkspaceUnsaved(f"the workspace has more than {self._most_files} files")
                     if member.name != "." and (entry := self._entry(members, member)) is not None:
                         entries.append(entry)
         except (tarfile.TarError, OSError, EOFError, ValueError) as error:
@@ -136,7 +136,7 @@ class Splitter:
 
     def _content(self, file: IO[bytes], size: int) -> tuple[bytes, Where | None]:
         if size > self._left:
-            raise CheckpointFailed("the workspace holds more than a checkpoint may")
+            raise WorkspaceUnsaved("the workspace holds more than a checkpoint may")
         self._left -= size
         return self._small(file.read()) if size < SMALL else self._large(file)
 

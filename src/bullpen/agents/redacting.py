@@ -1,6 +1,8 @@
 """Secrets do not get into what is told of a run: neither those of the settings, nor what looks like one."""
 
+import json
 import re
+import traceback
 from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import unquote
@@ -10,8 +12,10 @@ from bullpen.settings import Told
 _GONE = "[redacted]"
 _NAMES = re.compile(r"(_KEY|_TOKEN|_SECRET|_PASSWORD|_CREDENTIALS)$")
 _PASSWORD_IN_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://[^/@]*?:([^@]+)@")
+_ONE_WORD = re.compile(r"[!-~]+")
 _SHORTEST = 8
 """Characters: a shorter value would be found in all kinds of words."""
+_BEGIN, _END = r"-----BEGIN [A-Z ]*PRIVATE KEY-----", r"-----END [A-Z ]*PRIVATE KEY-----"
 _LOOKS_LIKE_ONE = re.compile(
     r"\b(?:sk|pk|rk)-[A-Za-z0-9_-]{16,}"
     r"|\bgh[pousr]_[A-Za-z0-9]{20,}"
@@ -19,9 +23,17 @@ _LOOKS_LIKE_ONE = re.compile(
     r"|\bxox[abprs]-[A-Za-z0-9-]{10,}"
     r"|\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]+"
     r"|(?<=Bearer )[A-Za-z0-9._~+/-]{16,}=*"
-    r"|-----BEGIN [A-Z ]*PRIVATE KEY-----.*?-----END [A-Z ]*PRIVATE KEY-----",
+    # One whose end was cut off is known by its long lines.
+    rf"|{_BEGIN}(?:.*?{_END}|(?:(?:\s|\\n)+[A-Za-z0-9+/=]{{16,}})*)",
     re.DOTALL,
 )
+_UNFINISHED = re.compile(
+    r"Bearer [!-~]*\Z|(?<![!-~])[!-~]+\Z"
+    rf"|-----BEGIN [A-Z ]*-{{0,4}}\Z|{_BEGIN}(?:(?!{_END}).)*\Z",
+    re.DOTALL,
+)
+_LONGEST = 16_384
+"""Characters of what may yet turn out to be a secret: no key is longer."""
 
 
 class Redactor:
@@ -29,14 +41,32 @@ class Redactor:
 
     def __init__(self, secrets: Iterable[str] | None = None) -> None:
         known = secrets_of(Told()) if secrets is None else secrets
-        # The longest first: one may be a part of another.
-        found = sorted({secret for secret in known if len(secret) >= _SHORTEST}, key=len, reverse=True)
+        long = [secret for secret in known if len(secret) >= _SHORTEST]
+        # In JSON a line end is written otherwise. The longest first: one may be a part of another.
+        found = sorted({*long, *(json.dumps(secret)[1:-1] for secret in long)}, key=len, reverse=True)
         self._known = re.compile("|".join(map(re.escape, found))) if found else None
+        self._of_words = [secret for secret in found if not _ONE_WORD.fullmatch(secret)]
+        """Those that the end of a word does not end."""
 
     def text(self, text: str) -> str:
         if self._known is not None:
             text = self._known.sub(_GONE, text)
         return _LOOKS_LIKE_ONE.sub(_GONE, text)
+
+    def settled(self, text: str) -> int:
+        """How many characters of a text that goes on may be told: what comes may make a secret of the rest."""
+        begun = max([_begun(text), *(_begun_of(secret, text) for secret in self._of_words)])
+        until = len(text) - begun
+        # One that is whole is not to be told in two parts.
+        for pattern in (_LOOKS_LIKE_ONE, *([self._known] if self._known else [])):
+            begins = (one.start() for one in pattern.finditer(text) if one.start() < until < one.end())
+            until = next(begins, until)
+        return until
+
+    def is_in(self, error: BaseException) -> bool:
+        """Whether a secret is in the stack of an error, or in that of one behind it."""
+        stack = "".join(traceback.format_exception(error))
+        return self.text(stack) != stack
 
     def all_in(self, value: Any) -> Any:
         """The same value with each text in it, at any depth, without its secrets."""
@@ -49,6 +79,19 @@ class Redactor:
                 return [self.all_in(one) for one in value]
             case _:
                 return value
+
+
+def _begun(text: str) -> int:
+    """How many characters at its end may be the beginning of what has the form of a secret."""
+    last = text[-_LONGEST:]
+    found = _UNFINISHED.search(last)
+    return 0 if found is None else len(last) - found.start()
+
+
+def _begun_of(secret: str, text: str) -> int:
+    """How many characters at its end are the beginning of this secret, though not all of it."""
+    parts = range(min(len(secret) - 1, len(text)), 0, -1)
+    return next((part for part in parts if text.endswith(secret[:part])), 0)
 
 
 def secrets_of(settings: Mapping[str, str]) -> list[str]:

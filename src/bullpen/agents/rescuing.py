@@ -3,6 +3,8 @@
 A job fails by itself if it lost its worker too often, ran beyond the worker's own limit, or was cancelled by whoever
 operates the queue; it may also be removed. A worker ends a task on record before it ends its job, so that one whose
 job is over first is one that nobody will end.
+
+One that lost its worker too often goes on if it got further meanwhile: what ends it is to lose them all at one step.
 """
 
 import logging
@@ -14,18 +16,22 @@ from bullpen.agents.ending import Ending
 from bullpen.agents.family import Ender
 from bullpen.agents.loop.words import Stop
 from bullpen.agents.redacting import Redactor
-from bullpen.agents.words import TaskProblem, TaskResult, problem_at
-from bullpen.errors import AgentError, BillingError, JobMissing, QueueMissing
+from bullpen.agents.words import TaskProblem, TaskResult, problem_at, to_plain
+from bullpen.errors import AgentError, BillingError, JobMissing, QueueMissing, WrongState
 from bullpen.job.record import FailureKind, JobRecord, JobRef
 from bullpen.job.state import FINISHED
 from bullpen.observing import Observers
 from bullpen.records.outbox_rows import OutboxRows
 from bullpen.records.records import Records
-from bullpen.records.runs.words import Task, TaskState
+from bullpen.records.runs.moving import RunsOn
+from bullpen.records.runs.words import ProgressKind, Task, TaskState, Told
 from bullpen.stores.base import Store
 
 UNCHANGED_MS = 15_000
 _PAGE = 100
+_DONE = (ProgressKind.LLM_COMPLETED, ProgressKind.TOOL_COMPLETED, ProgressKind.TOOL_FAILED)
+"""Told with what is on record: a worker that dies goes on behind it."""
+_GOES_ON = "goes_on"
 _STOPS = {FailureKind.CANCELLED: Stop.CANCELLED, FailureKind.TIMEOUT: Stop.TIMEOUT}
 
 logger = logging.getLogger("bullpen.agents")
@@ -73,6 +79,8 @@ class Rescuer:
             job = None
         if job is not None and job.state not in FINISHED:
             return []
+        if job is not None and await self._goes_on(task, job):
+            return []
         ending = _ending_of(job)
         try:
             ended = await self._ender.end(task, ending, reason="the task that made it is over")
@@ -85,6 +93,27 @@ class Rescuer:
         if self._ended is not None:
             await self._ended(task)
         return ended
+
+    async def _goes_on(self, task: Task, job: JobRecord) -> bool:
+        """Whether its job was put back, with fresh attempts: each time takes one more step that was done."""
+        if job.failure is None or job.failure.kind is not FailureKind.STALLED:
+            return False
+        async with self._records.database.reading(brief=True) as connection:
+            runs = RunsOn(connection, self._records.database)
+            done = await runs.last_told(task, *_DONE)
+            again = [line for line in await runs.told_of(task, ProgressKind.JOB_RETRYING) if _GOES_ON in line.data]
+        if done is None or (again and again[-1].number > done.number):
+            return False
+        try:
+            await self._store.retry(job.ref)
+        except (JobMissing, QueueMissing, WrongState):
+            return True  # somebody else has just put it back
+        # Told after it: whoever dies in between leaves a task that may go on once more, not one that is lost.
+        told = Told(ProgressKind.JOB_RETRYING, {"error": to_plain(_ending_of(job).problem), _GOES_ON: True})
+        async with self._records.database.writing(brief=True) as connection:
+            await RunsOn(connection, self._records.database).tell(task.run, task.id, [told])
+        logger.warning("task %s goes on at its step: its job %s", task.id, job.failure.message)
+        return True
 
 
 def _ending_of(job: JobRecord | None) -> Ending:

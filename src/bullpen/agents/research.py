@@ -2,6 +2,7 @@
 
     plan ─▶ a task for each question ─▶ parked until all are over ─▶ join
 
+It waits for no longer than the task's own timeout, and joins what there is by then.
 Each part is a step: a worker that dies leaves a plan that is not made again, and questions that are asked once.
 """
 
@@ -10,6 +11,8 @@ from typing import Any
 import msgspec
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from bullpen.agents.ending import budget_of
+from bullpen.agents.family import CANCELLED
 from bullpen.agents.kinds import TaskKind, route, urgency_at, usual_tools
 from bullpen.agents.llm.words import Reply, Request, ToolSpec, system, user
 from bullpen.agents.loop.fitting import fitted, room_for
@@ -21,9 +24,10 @@ from bullpen.agents.submitting import Prepared, add_task
 from bullpen.agents.words import TaskResult, TaskTerms
 from bullpen.agents.workshop import Workshop
 from bullpen.errors import BadAnswer, ResearchFailed
+from bullpen.job.entries import JournalEntry
 from bullpen.job.verdicts import Parked
 from bullpen.journal.suspension import Suspension
-from bullpen.records.credits.budget import Budget, account_of
+from bullpen.records.credits.budget import account_of
 from bullpen.records.credits.ledger import Ledger
 from bullpen.records.runs.moving import RunsOn
 from bullpen.records.runs.words import ProgressKind, Task, TaskState, Told
@@ -63,8 +67,7 @@ class Research:
     async def run(self) -> Stop:
         """Until what was found is joined. Suspension while others work; ResearchFailed if too few came to an answer."""
         questions = await self._plan()
-        children = await self._fan_out(questions)
-        found = await self._found(children)
+        found = await self._found(await self._fan_out(questions))
         return stop_of(await self._join(questions, found))
 
     async def _plan(self) -> list[str]:
@@ -99,21 +102,18 @@ class Research:
             raise BadAnswer(f"{reply.model} made a plan without questions", model=reply.model)
         return questions
 
-    async def _fan_out(self, questions: list[str]) -> list[str]:
-        """A task for each question, made once: their ids."""
+    async def _fan_out(self, questions: list[str]) -> JournalEntry:
+        """A task for each question, made once: the step that has their ids."""
         place = self._loop.take_places(1)
         if (entry := self._recorder.at(place)) is not None and entry.value is not None:
-            return msgspec.json.decode(entry.value, type=list[str])
+            return entry
         before = await self._children_before()
         prepared = [self._prepared(question, len(questions), before) for question in questions]
         jobs = [self._workshop.job_of(one, self._task.tenant) for one in prepared]
 
         async def make(connection: AsyncConnection) -> None:
             ledger = Ledger(connection, self._database)
-            budget = Budget(
-                task=self._task.id, tenant=self._task.tenant, payer=self._terms.payer, most=self._terms.most
-            )  # fmt: skip
-            await budget.cover(ledger, sum(one.terms.estimate for one in prepared))
+            await budget_of(self._task, self._terms).cover(ledger, sum(one.terms.estimate for one in prepared))
             for one, job in zip(prepared, jobs, strict=True):
                 await add_task(
                     connection,
@@ -127,9 +127,9 @@ class Research:
 
         ids = [str(job.id) for job in jobs]
         told = Told(ProgressKind.JOB_PROGRESS, {"message": f"{len(ids)} agents work on it", "tasks": ids})
-        await self._recorder.note(place, FAN_OUT, _encode(ids), told=[told], also=make)
+        entry = await self._recorder.note(place, FAN_OUT, _encode(ids), told=[told], also=make)
         self._workshop.sent()
-        return ids
+        return entry
 
     async def _children_before(self) -> dict[str, str]:
         """Of a research that this one was forked from: its tasks, by question as this one asks it."""
@@ -154,6 +154,7 @@ class Research:
             estimate=max(1, share // 2),
             most=share,
             payer=account_of(self._task.id),
+            above=budget_of(self._task, self._terms),
             attempts=way.attempts,
             timeout_s=min(way.timeout_s, self._terms.timeout_s),
         )
@@ -166,28 +167,43 @@ class Research:
             return self._terms.tools
         return usual_tools(TaskKind(self._task.kind), [tool.name for tool in self._workshop.tools])
 
-    async def _found(self, children: list[str]) -> list[TaskResult]:
-        """What they came to, once all are over."""
-        runs = self._workshop.records.runs
-        tasks = [await runs.task(child) for child in children]
-        if any(not task.state.is_final for task in tasks):
-            raise await self._suspended(len(tasks))
-        found = [msgspec.json.decode(task.outcome or b"", type=TaskResult) for task in tasks]
-        answered = sum(result.error is None for result in found)
+    async def _found(self, sent: JournalEntry) -> list[str | None]:
+        """What they answered, once all are over or the time is; None for one that came to nothing."""
+        tasks = await self._children(sent)
+        if going := [task for task in tasks if not task.state.is_final]:
+            # One that was forked behind its fan-out waits for tasks of the first, from its own start on.
+            since_ms = max(sent.ended_ms, self._task.started_ms or 0)
+            until_ms = since_ms + round(self._terms.timeout_s * 1000)
+            if self._database.clock.now_ms() < until_ms:
+                raise await self._suspended(len(going), until_ms)
+            await self._end(going)
+            tasks = await self._children(sent)
+        found = [_answer_of(task) for task in tasks]
+        answered = len(found) - found.count(None)
         needed = self._terms.needs_answers or 1
         if answered < min(needed, len(found)):
             raise ResearchFailed(f"{answered} of {len(found)} questions were answered, and {needed} are needed")
         return found
 
-    async def _suspended(self, how_many: int) -> Suspension:
+    async def _children(self, sent: JournalEntry) -> list[Task]:
+        ids = msgspec.json.decode(sent.value or b"", type=list[str])
+        return [await self._workshop.records.runs.task(child) for child in ids]
+
+    async def _end(self, going: list[Task]) -> None:
+        """Those that are its own."""
+        for task in going:
+            if task.parent == self._task.id:
+                await self._workshop.ender.end(task, CANCELLED, reason="the research that made it waits no longer")
+
+    async def _suspended(self, how_many: int, until_ms: int) -> Suspension:
         told = Told(ProgressKind.JOB_SUSPENDED, {"message": f"waits for {how_many} agents"})
         async with self._database.writing(brief=True) as connection:
             await RunsOn(connection, self._database).move(self._task.id, TaskState.SUSPENDED, told)
-        look_ms = self._database.clock.now_ms() + _LOOK_AGAIN_MS
+        look_ms = min(self._database.clock.now_ms() + _LOOK_AGAIN_MS, until_ms)
         return Suspension(Parked(look_ms, (CHILDREN,), f"waits for {how_many} agents"))
 
-    async def _join(self, questions: list[str], found: list[TaskResult]) -> Reply:
-        answers = ["No answer was found." if result.error else result.output for result in found]
+    async def _join(self, questions: list[str], found: list[str | None]) -> Reply:
+        answers = ["No answer was found." if answer is None else answer for answer in found]
         rest = "".join((_JOIN, self._task.prompt, *questions))
         model = self._workshop.models.model(self._terms.model)
         answers = fitted(answers, room_for(model, rest, self._terms.reply_tokens))
@@ -196,3 +212,10 @@ class Research:
         return await self._loop.ask(
             Request(model=self._terms.model, messages=(system(_JOIN), asked), max_tokens=self._terms.reply_tokens)
         )
+
+
+def _answer_of(task: Task) -> str | None:
+    if task.outcome is None:
+        return None
+    result = msgspec.json.decode(task.outcome, type=TaskResult)
+    return result.output if result.error is None else None

@@ -16,7 +16,7 @@ from bullpen.agents.sandbox.asking import spec_for, usual_spec
 from bullpen.agents.sandbox.base import Level
 from bullpen.agents.sandbox.limits import SandboxSpec
 from bullpen.agents.sandbox.pool import SandboxPool
-from bullpen.agents.sandbox.settings import driver_from, driver_name
+from bullpen.agents.sandbox.settings import driver_from, driver_name, pool_options_from
 from bullpen.agents.sandbox.telling import PoolTelling
 from bullpen.agents.tools.tool import ToolContext
 from bullpen.agents.words import TaskTerms
@@ -55,7 +55,7 @@ class Surroundings(Protocol):
 class Sandboxed:
     """A sandbox for each activation, lent when a tool first asks for it, with the files of the last one.
 
-    Without a pool that somebody else starts and closes, one is made with the first use, by `BULLPEN_SANDBOX`.
+    Without a pool, which whoever gives it starts and closes, one is made with the first use, by `BULLPEN_SANDBOX`.
     """
 
     def __init__(
@@ -129,7 +129,9 @@ class Sandboxed:
     async def _usual_pool(self) -> SandboxPool:
         async with self._opening:
             if self._own is None:
-                self._own = SandboxPool(driver_from(), [self.spec], owner=process_name(), observers=self._observers)
+                self._own = SandboxPool(
+                    driver_from(), [self.spec], pool_options_from(), owner=process_name(), observers=self._observers
+                )
                 await self._own.start()
             return self._own
 

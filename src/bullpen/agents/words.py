@@ -8,6 +8,7 @@ from bullpen.agents.llm.words import Message, Usage
 from bullpen.agents.loop.words import Stop
 from bullpen.agents.sandbox.asking import SandboxAsked
 from bullpen.errors import AgentError, BudgetSpent, BullpenError, CreditsShort, UsageError
+from bullpen.records.credits.budget import Budget
 
 MAX_PROMPT = 100_000
 """Characters."""
@@ -89,6 +90,8 @@ class TaskTerms(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Micro-credits, of all calls together."""
     payer: str
     """The account that pays."""
+    above: Budget | None = None
+    """Of the task that pays, where one does."""
     forked_from: str | None = None
     """The task whose first steps it has."""
     is_dry: bool = False

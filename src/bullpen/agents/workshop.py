@@ -18,10 +18,10 @@ from bullpen.job.spec import NewJob
 from bullpen.observing import Observers
 from bullpen.queue.queue import Queue
 from bullpen.records.chores import Chore, Chores
-from bullpen.records.model.lease import ModelLease
 from bullpen.records.records import Records
 from bullpen.records.runs.forgetting import forget_old
 from bullpen.records.runs.words import Task
+from bullpen.records.turn_lease import TurnLease
 from bullpen.stores.base import Store
 
 _RESCUE_EVERY_S, _TELL_EVERY_S, _PROBE_EVERY_S, _EXPIRE_EVERY_S = 10, 10, 60, 3_600
@@ -64,7 +64,7 @@ def chores_of(workshop: Workshop, store: Store) -> Chores:
         records, store, redactor=workshop.redactor, observers=workshop.observers, ended=workshop.ended
     )  # fmt: skip
     # To list all blobs takes a while: one process does, whichever comes first in its hour.
-    expiring = ModelLease(records.database, "expire-files", hold_ms=_EXPIRE_EVERY_S * 1_000)
+    expiring = TurnLease(records.database, "expire-files", hold_ms=_EXPIRE_EVERY_S * 1_000)
     around = workshop.surroundings
     pools = [Chore("sandboxes", _TELL_EVERY_S, around.tell)] if isinstance(around, Sandboxed) else []
     return Chores(

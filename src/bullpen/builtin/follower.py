@@ -25,12 +25,12 @@ from bullpen.job.events import Event
 from bullpen.job.record import JobRecord
 from bullpen.job.spec import NewJob
 from bullpen.queue.trips import add_jobs
-from bullpen.records.model import lease
-from bullpen.records.model.lease import LostTheModel, ModelLease
+from bullpen.records import turn_lease
 from bullpen.records.model.sql import insert_for
 from bullpen.records.records import Records
 from bullpen.records.stopping import end, wait_for_any
 from bullpen.records.tables.webhooks import webhook_stream
+from bullpen.records.turn_lease import TurnLease, TurnLost
 from bullpen.scheduling.pauses import Pauses
 from bullpen.stores.base import FROM_START, EventPage, Store
 
@@ -58,7 +58,7 @@ class Follower:
         self._store = store
         self._names = names or store.queues
         self._find_ms = round(find_every * 1000)
-        self._lease = ModelLease(self._database, "webhooks")
+        self._lease = TurnLease(self._database, "webhooks")
         self._cursors: dict[str, str] = {}
         self._found: Sequence[str] = ()
         self._found_mono_ms: int | None = None
@@ -117,7 +117,7 @@ class Follower:
                 return False
             queues = await self._wanted()
             moved = [await self._turn(queue) for queue in queues]
-        except LostTheModel:
+        except TurnLost:
             self._is_ours = False
             return False
         except BaseException:
@@ -129,7 +129,7 @@ class Follower:
     async def _is_our_turn(self) -> bool:
         """The lease is renewed with all that is written, and here while nothing is."""
         mono_ms = self._database.clock.mono_ms()
-        if self._is_ours and mono_ms - self._taken_mono_ms < lease.HOLD_MS // 3:
+        if self._is_ours and mono_ms - self._taken_mono_ms < turn_lease.HOLD_MS // 3:
             return True
         was_ours, self._is_ours = self._is_ours, await self._lease.take()
         self._taken_mono_ms = mono_ms

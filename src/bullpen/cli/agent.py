@@ -68,4 +68,4 @@ async def run(args: argparse.Namespace, show: Show) -> NoReturn:  # noqa: ARG001
     leave(OK)  # a command that was given up may still hold a pipe
 
 
-VERB = Verb("agent", "run a command for each job of a server", _EXAMPLES, arguments, run, reads=False)
+VERB = Verb("agent", "run a command for each job of a server", _EXAMPLES, arguments, run, reads=False, serves=True)

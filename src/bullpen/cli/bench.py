@@ -12,12 +12,11 @@ from typing import Any, NamedTuple
 from bullpen.cli.showing import Show
 from bullpen.cli.tables import Column, Row
 from bullpen.cli.times import seconds
-from bullpen.cli.verb import INTERRUPTED, OK, Verb, opened
+from bullpen.cli.verb import INTERRUPTED, OK, Verb, cancelled_by_signal, opened
 from bullpen.errors import QueueMissing
 from bullpen.queue.queue import Queue
 from bullpen.worker.context import Context
 from bullpen.worker.options import WorkerOptions
-from bullpen.worker.signals import listening
 from bullpen.worker.worker import Worker
 
 _AT_ONCE = 500
@@ -61,7 +60,7 @@ async def run(args: argparse.Namespace, show: Show) -> int:
         queue = Queue(store, f"bullpen-bench-{secrets.token_hex(6)}")
         show.note(f"measuring on {queue.name}; Ctrl-C ends")
         measuring = asyncio.create_task(_measure(queue, args.seconds / 4))
-        with listening(asyncio.get_running_loop(), lambda: _end(measuring)):
+        with cancelled_by_signal(measuring):
             await asyncio.wait([measuring])
             # Whoever presses Ctrl-C again must not be left with what was not cleaned up.
             with contextlib.suppress(QueueMissing):
@@ -70,10 +69,6 @@ async def run(args: argparse.Namespace, show: Show) -> int:
             return INTERRUPTED
         _tell(show, store.facts.name, measuring.result())
     return OK
-
-
-def _end(task: asyncio.Task[Measured]) -> None:
-    task.cancel()
 
 
 async def _measure(queue: Queue, part_s: float) -> Measured:

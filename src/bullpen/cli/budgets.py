@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from bullpen.cli.keys import add_records, opened_records
+from bullpen.cli.keys import add_records, note, opened_records
 from bullpen.cli.showing import Show
 from bullpen.cli.tables import Column, Row
 from bullpen.cli.times import stamp
@@ -57,10 +57,12 @@ async def run(args: argparse.Namespace, show: Show) -> int:
             case "set":
                 made = await records.credits.set_budget(args.tenant, Period(args.period), micro(args.credits))
                 show.answer(_json(made), f"{args.tenant} may spend {args.credits} credits: {_PHRASES[args.period]}")
+                await note(records, "budget.set", args.period, args.tenant, credits=args.credits)
             case "remove":
                 await records.credits.remove_budget(args.tenant, Period(args.period))
                 gone = {"tenant": args.tenant, "period": args.period}
                 show.answer(gone, f"{args.tenant} has no budget any more of this period: {args.period}")
+                await note(records, "budget.remove", args.period, args.tenant)
             case _:
                 _list(await records.credits.budgets_of(args.tenant), show)
     return OK

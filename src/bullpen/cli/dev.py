@@ -5,7 +5,7 @@ import asyncio
 import contextlib
 import logging
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -60,10 +60,12 @@ async def run(args: argparse.Namespace, show: Show) -> int:
     shop = Shop(store_from(address))
     with ending.listening(args.seconds):
         async with shop.pen:
-            analyst = _analyst_of(shop)
-            await _start_anew(shop)
+            # The queues of agents are not the demo's own: on a store that is named they are someone's.
+            analyst = None if args.store else _analyst_of(shop)
+            queues = sorted({queue for queue, _ in shop.pen.types})
+            await _start_anew(shop, queues)
             async with (
-                _staffed(shop),
+                _staffed(shop, queues),
                 dashboard_of(shop.pen, _RECORDS, args.port) as url,
                 _asked(analyst if url else None),
             ):
@@ -76,8 +78,8 @@ async def run(args: argparse.Namespace, show: Show) -> int:
     return OK
 
 
-async def _start_anew(shop: Shop) -> None:
-    for name in {queue for queue, _ in shop.pen.types}:
+async def _start_anew(shop: Shop, queues: Sequence[str]) -> None:
+    for name in queues:
         with contextlib.suppress(QueueMissing):
             await shop.pen.queue(name).obliterate(force=True)
     for name in QUEUES:
@@ -95,10 +97,10 @@ def _analyst_of(shop: Shop) -> "Analyst | None":
 
 
 @contextlib.asynccontextmanager
-async def _staffed(shop: Shop) -> AsyncIterator[None]:
+async def _staffed(shop: Shop, queues: Sequence[str]) -> AsyncIterator[None]:
     """Two workers, and customers who add jobs, for the time of a block."""
     workers = [
-        shop.pen.worker(options=WorkerOptions(name=name, concurrency=3, grace=0)) for name in ("worker-1", "worker-2")
+        shop.pen.worker(queues, WorkerOptions(name=name, concurrency=3, grace=0)) for name in ("worker-1", "worker-2")
     ]
     async with asyncio.TaskGroup() as tasks:
         for worker in workers:

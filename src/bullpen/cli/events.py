@@ -9,12 +9,11 @@ from bullpen.cli.records import error_words, event_json, payload
 from bullpen.cli.showing import Show
 from bullpen.cli.tables import Style, clean, clip
 from bullpen.cli.times import clock_time, span
-from bullpen.cli.verb import OK, Verb, add_queue, opened
+from bullpen.cli.verb import OK, Verb, add_queue, cancelled_by_signal, opened
 from bullpen.job.events import Event, EventKind
 from bullpen.queue.events import FROM_START, Gap, QueueEvents
 from bullpen.queue.queue import Queue
 from bullpen.stores.base import Store
-from bullpen.worker.signals import listening
 
 _PAGE = 500
 STYLES: dict[EventKind, Style] = {
@@ -57,15 +56,11 @@ async def run(args: argparse.Namespace, show: Show) -> int:
         await events.ready()
         show.note(f"following {args.queue}; Ctrl-C ends")
         following = asyncio.create_task(_tell_all(aiter(events), show))
-        with listening(asyncio.get_running_loop(), lambda: _end(following)):
+        with cancelled_by_signal(following):
             await asyncio.wait([following])
         if not following.cancelled():
             following.result()
     return OK
-
-
-def _end(task: asyncio.Task[None]) -> None:
-    task.cancel()
 
 
 async def _kept(store: Store, queue: str, cursor: str) -> AsyncIterator[Event | Gap]:

@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import getpass
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
 
@@ -68,6 +69,18 @@ async def opened_records(args: argparse.Namespace) -> AsyncIterator["Records"]:
         yield records
 
 
+async def note(records: "Records", action: str, target: str, tenant: str | None, **details: Any) -> None:
+    """Tell the audit log what was done from here, under the name that this machine knows."""
+    await records.audit.note(_who(), action, target, tenant=tenant, details=details)
+
+
+def _who() -> str:
+    # In a container there may be no name for who runs this.
+    with contextlib.suppress(OSError, KeyError):
+        return f"cli:{getpass.getuser()}"
+    return "cli"
+
+
 async def run(args: argparse.Namespace, show: Show) -> int:
     async with opened_records(args) as records:
         match args.act:
@@ -76,6 +89,7 @@ async def run(args: argparse.Namespace, show: Show) -> int:
             case "revoke":
                 key = await records.keys.revoke(args.id)
                 show.answer(key_json(key), f"{key.name} ({key.prefix}) is revoked")
+                await note(records, "key.revoke", key.id, key.tenant)
             case _:
                 _list(await _all(records), show)
     return OK
@@ -94,6 +108,7 @@ async def _create(records: "Records", args: argparse.Namespace, show: Show) -> N
     new = NewKey(name=args.name, role=args.role, tenant=args.tenant, queues=args.queues, expires_ms=expires_ms)
     key, text = await records.keys.create(new, created_by="system")
     show.answer(key_json(key) | {"text": text}, f"{text}\nThis is the only time that it is shown.")
+    await note(records, "key.create", key.id, key.tenant, name=key.name, role=key.role)
 
 
 def key_json(key: "ApiKey") -> dict[str, Any]:

@@ -44,7 +44,7 @@ from bullpen.cli import (
 from bullpen.cli.showing import Show
 from bullpen.cli.verb import INTERRUPTED, NO, OK, UNREACHABLE, USAGE, Verb, add_json, add_store
 from bullpen.errors import BullpenError, StoreError, UsageError
-from bullpen.worker.runner import quick_runner
+from bullpen.worker.runner import first_of, quick_runner
 
 VERBS: tuple[Verb, ...] = (
     dev.VERB,
@@ -141,14 +141,7 @@ def _run(args: argparse.Namespace, show: Show) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except Exception as error:  # noqa: BLE001 - an operator is told in one line, whatever it is
-        return _tell(_first_of(error), show)
-
-
-def _first_of(error: Exception) -> Exception:
-    """What went wrong, out of the task groups that it passed through."""
-    while isinstance(error, ExceptionGroup):
-        error = error.exceptions[0]
-    return error
+        return _tell(first_of(error), show)
 
 
 def _tell(error: Exception, show: Show) -> int:

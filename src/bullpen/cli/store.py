@@ -8,12 +8,11 @@ from typing import Any
 
 from bullpen.cli.showing import Progress as Bar
 from bullpen.cli.showing import Show
-from bullpen.cli.verb import OK, Run, Verb, add_json, require_file
+from bullpen.cli.verb import OK, Run, Verb, add_json, cancelled_by_signal, require_file
 from bullpen.job.names import check_queue_name
 from bullpen.moving.mover import Mover, Progress, Watcher
 from bullpen.settings import store_from
 from bullpen.stores.base import Store
-from bullpen.worker.signals import listening
 
 _EXAMPLES = """
   bullpen store copy .bullpen/queue.db redis://localhost
@@ -76,14 +75,10 @@ async def _count(source: Store, names: list[str]) -> int:
 async def _follow(mover: Mover, names: list[str], show: Show) -> None:
     show.note("moving, and following what is added late; Ctrl-C ends")
     following = asyncio.create_task(mover.move(names, follow=True))
-    with listening(asyncio.get_running_loop(), lambda: _end(following)):
+    with cancelled_by_signal(following):
         await asyncio.wait([following])
     if not following.cancelled():
         following.result()
-
-
-def _end(task: asyncio.Task[None]) -> None:
-    task.cancel()
 
 
 class _Teller(Watcher):

@@ -1,4 +1,4 @@
-"""`bullpen users`: people who log in to the dashboard, made, listed and disabled where the records are."""
+"""`bullpen users`: people who log in to the dashboard, made, listed and changed where the records are."""
 
 import argparse
 import asyncio
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from bullpen.cli.keys import add_records, add_role, opened_records
+from bullpen.cli.keys import ROLES, add_records, add_role, note, opened_records
 from bullpen.cli.showing import Show
 from bullpen.cli.tables import Cell, Column, Row
 from bullpen.cli.verb import OK, Verb, add_json
@@ -23,7 +23,9 @@ _EXAMPLES = """
   bullpen users create ann --role admin                 asks for the password
   bullpen users create bob --role reviewer --tenant acme < password.txt
   bullpen users password ann
+  bullpen users role bob operator
   bullpen users disable bob
+  bullpen users enable bob
 """
 
 
@@ -41,11 +43,16 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     disable = acts.add_parser(
         "disable", help="let in no more", description="Let a user in no more, and end all sessions."
     )
-    for one in (create, password, disable):
+    enable = acts.add_parser("enable", help="let in again", description="Let a user in again, with the same password.")
+    role = acts.add_parser(
+        "role", help="give another role", description="Give a user another role, and end all sessions."
+    )
+    for one in (create, password, disable, enable, role):
         one.add_argument("name", metavar="NAME", help="name of the user")
         add_records(one)
         add_json(one)
     add_role(create)
+    role.add_argument("role", metavar="ROLE", choices=ROLES, help=f"what the user may do: {', '.join(ROLES)}")
 
 
 async def run(args: argparse.Namespace, show: Show) -> int:
@@ -55,14 +62,28 @@ async def run(args: argparse.Namespace, show: Show) -> int:
                 word = await _password()
                 user = await records.users.create(args.name, word, role=args.role, tenant=args.tenant)
                 show.answer(_user_json(user), f"{user.name} may log in as {user.role}")
+                await note(records, "user.create", user.id, user.tenant, name=user.name, role=user.role)
             case "password":
                 user = await records.users.named(args.name)
                 await records.users.set_password(user.id, await _password())
                 show.answer(_user_json(user), f"{user.name} has another password; all sessions are ended")
+                await note(records, "user.password", user.id, user.tenant)
             case "disable":
                 user = await records.users.named(args.name)
                 await records.users.disable(user.id)
                 show.answer(_user_json(user), f"{user.name} is let in no more")
+                await note(records, "user.disable", user.id, user.tenant)
+            case "enable":
+                user = await records.users.named(args.name)
+                user = await records.users.change(user.id, is_disabled=False)
+                show.answer(_user_json(user), f"{user.name} may log in again as {user.role}")
+                await note(records, "user.change", user.id, user.tenant, is_disabled=False)
+            case "role":
+                user = await records.users.named(args.name)
+                # Whoever is at this machine can make another admin.
+                user = await records.users.change(user.id, role=args.role, may_be_last=True)
+                show.answer(_user_json(user), f"{user.name} is {user.role} now")
+                await note(records, "user.change", user.id, user.tenant, role=user.role)
             case _:
                 _list(await _all(records), show)
     return OK
@@ -110,4 +131,4 @@ def _list(users: "list[User]", show: Show) -> None:
         )
 
 
-VERB = Verb("users", "make, list and disable users of the dashboard", _EXAMPLES, arguments, run)
+VERB = Verb("users", "make, list and change users of the dashboard", _EXAMPLES, arguments, run)

@@ -1,15 +1,17 @@
 """What every verb is made of, and what several verbs share."""
 
 import argparse
+import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import NamedTuple
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from typing import Any, NamedTuple
 
 from bullpen.cli.showing import Show
 from bullpen.errors import StoreUnavailable
 from bullpen.settings import STORE, store_from
 from bullpen.stores.base import Store
 from bullpen.stores.sqlite.diagnosing import path_of
+from bullpen.worker.signals import listening
 
 OK, NO, USAGE, UNREACHABLE = 0, 1, 2, 3
 """Exit codes: done; the answer is no, or it failed; the command is wrong; the store cannot be reached."""
@@ -79,6 +81,17 @@ async def opened(args: argparse.Namespace, *, create: bool = False) -> AsyncIter
         yield store
     finally:
         await store.close()
+
+
+@contextlib.contextmanager
+def cancelled_by_signal(task: asyncio.Task[Any]) -> Iterator[None]:
+    """SIGTERM and Ctrl-C cancel this task, for the time of a block, and nothing else."""
+
+    def cancel() -> None:
+        task.cancel()
+
+    with listening(asyncio.get_running_loop(), cancel):
+        yield
 
 
 def require_file(store: Store) -> None:

@@ -128,4 +128,4 @@ def find_pen(path: str) -> Bullpen:
     return found
 
 
-VERB = Verb("worker", "run the jobs of your application", _EXAMPLES, arguments, run, reads=False)
+VERB = Verb("worker", "run the jobs of your application", _EXAMPLES, arguments, run, reads=False, serves=True)

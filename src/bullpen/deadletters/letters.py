@@ -13,6 +13,7 @@ import msgspec
 from bullpen.deadletters.filter import DeadFilter
 from bullpen.deadletters.fingerprint import fingerprint_of, stack_of
 from bullpen.errors import BadOption, BullpenError, JobMissing, QueueMissing, WrongState
+from bullpen.job.checks import check_at_least
 from bullpen.job.names import check_queue_name
 from bullpen.job.record import FailureKind, JobRecord, JobRef
 from bullpen.job.state import State
@@ -50,7 +51,7 @@ class DeadLetters:
 
     async def find(self, wanted: DeadFilter = _ALL, *, limit: int = 100) -> list[JobRecord]:
         """Up to that many, queue by queue, the newest of each first."""
-        _check_limit(limit)
+        check_at_least("limit", limit, 1)
         found: list[JobRecord] = []
         async for page in self._pages(wanted, newest_first=True):
             found += page[: limit - len(found)]
@@ -123,7 +124,7 @@ class DeadLetters:
 
     async def _for_each(self, wanted: DeadFilter, limit: int | None, act: Callable[[JobRef], Awaitable[None]]) -> int:
         if limit is not None:
-            _check_limit(limit)
+            check_at_least("limit", limit, 1)
         done = 0
         async for page in self._pages(wanted):
             refs = iter([job.ref for job in page])
@@ -187,8 +188,3 @@ def _joined(group: DeadGroup | None, fingerprint: str, job: JobRecord) -> DeadGr
         oldest_ms=failed_ms if group is None else group.oldest_ms,
         sample=job.ref,
     )
-
-
-def _check_limit(limit: object) -> None:
-    if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
-        raise BadOption(f"limit: a whole number of 1 or more, not {limit!r}")

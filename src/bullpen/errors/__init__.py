@@ -19,7 +19,7 @@
     │   └── BufferFull      ── BufferLost      (the producer's own, while the store is away)
     ├── RecordsError        about the database that the server keeps its records in
     │   ├── RecordsUnavailable (try again)      ├── RecordsTooNew   ├── SecretUnreadable
-    │   ├── RecordMissing   ├── RecordTaken    ├── UploadsFull
+    │   ├── RecordMissing   ├── RecordTaken    ├── RecordLimit    ├── UploadsFull    ├── LastAdmin
     │   ├── BlobError       ── BlobMissing     ── BlobDamaged     ── BlobsUnavailable (try again)
     │   └── IdempotencyConflict ── IdempotencyInProgress
     ├── CallFailed          a call to somebody else's server brought no answer
@@ -27,7 +27,7 @@
     │   ├── CreditsShort    (put some in)       ── BudgetSpent (wait until it renews)
     │   ├── BillingError    (try again)
     │   ├── ResearchFailed  too few agents of a wide research came to an answer
-    │   ├── ToolError       ── ToolTimeout
+    │   ├── ToolError       ── ToolTimeout    ── WorkspaceUnsaved
     │   ├── CheckpointFailed (try again)        ├── CheckpointMissing
     │   ├── SandboxError    about a place where foreign code runs
     │   │   ├── SandboxTimeout (try again)      ├── SandboxBroken (try again)
@@ -58,6 +58,7 @@ from bullpen.errors.agents import (
     ResearchFailed,
     ToolError,
     ToolTimeout,
+    WorkspaceUnsaved,
 )
 from bullpen.errors.calls import CallFailed, RemoteRefused
 from bullpen.errors.jobs import (
@@ -100,6 +101,8 @@ from bullpen.errors.records import (
     BlobsUnavailable,
     IdempotencyConflict,
     IdempotencyInProgress,
+    LastAdmin,
+    RecordLimit,
     RecordMissing,
     RecordsError,
     RecordsTooNew,
@@ -184,6 +187,7 @@ __all__ = [
     "JobFailed",
     "JobMissing",
     "JournalFull",
+    "LastAdmin",
     "LeaseLost",
     "MailboxFull",
     "ModelAccess",
@@ -198,6 +202,7 @@ __all__ = [
     "ProvidersDown",
     "QueueMissing",
     "RateLimited",
+    "RecordLimit",
     "RecordMissing",
     "RecordTaken",
     "RecordsError",
@@ -230,5 +235,6 @@ __all__ = [
     "UploadsFull",
     "UsageError",
     "WaitTimeout",
+    "WorkspaceUnsaved",
     "WrongState",
 ]

@@ -96,6 +96,12 @@ class ToolTimeout(ToolError, TimeoutError):
     safe_message = "A tool of the task took too long."
 
 
+class WorkspaceUnsaved(ToolError):
+    """What a call left in the workspace cannot be saved, such as too much of it; the model is told."""
+
+    code = "workspace-unsaved"
+
+
 class CheckpointFailed(AgentError):
     """The workspace could not be saved. The run stops here, rather than go on with what nobody could restore."""
 

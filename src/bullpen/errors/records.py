@@ -39,6 +39,18 @@ class RecordTaken(RecordsError):
     code = "record-taken"
 
 
+class RecordLimit(RecordsError):
+    """A tenant has as many records of this kind as it may; nothing was made."""
+
+    code = "record-limit"
+
+
+class LastAdmin(RecordsError):
+    """Without this user no admin who logs in could let anybody in again; nothing was changed."""
+
+    code = "last-admin"
+
+
 class UploadsFull(RecordsError):
     """A tenant has as many bytes of files that no run was given as it may; nothing was kept."""
 

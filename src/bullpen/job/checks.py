@@ -12,6 +12,11 @@ def check_whole(option: str, value: object, low: int, high: int) -> None:
         raise BadOption(f"{option}: a whole number from {low} to {high}, not {value!r}")
 
 
+def check_at_least(option: str, value: object, low: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < low:
+        raise BadOption(f"{option}: a whole number of {low} or more, not {value!r}")
+
+
 def check_policy(value: object) -> OnFailure | None:
     if value is None:
         return None

@@ -17,7 +17,7 @@ Duration = float | int | timedelta
 
 MAX_PRIORITY = 2_097_151
 """The highest that BullMQ's score can carry: 2^21 - 1."""
-_MAX_DURATION_MS = 100 * 366 * 86_400_000
+MAX_DURATION_MS = 100 * 366 * 86_400_000
 _MAX_COUNT = 1_000_000_000
 _TENANT = "{tenant}"
 
@@ -32,7 +32,7 @@ def to_ms(option: str, duration: Duration) -> int:
         seconds = duration
     if seconds < 0 or (isinstance(seconds, float) and not math.isfinite(seconds)):
         raise BadOption(f"{option}: {duration!r} is not a time of 0 or more seconds")
-    if seconds * 1000 > _MAX_DURATION_MS:
+    if seconds * 1000 > MAX_DURATION_MS:
         raise BadOption(f"{option}: {duration!r} is more than a hundred years")
     return round(seconds * 1000)
 

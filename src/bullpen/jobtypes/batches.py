@@ -10,7 +10,8 @@ from typing import Any
 
 import msgspec
 
-from bullpen.errors import BadData, BadOption
+from bullpen.errors import BadData
+from bullpen.job.checks import check_at_least
 from bullpen.worker.context import Context
 
 
@@ -27,8 +28,7 @@ BatchFunction = Callable[[list[Call]], Any]
 
 class Batcher:
     def __init__(self, function: BatchFunction, size: int, wait_ms: int) -> None:
-        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-            raise BadOption(f"size: a whole number of 1 or more, not {size!r}")
+        check_at_least("size", size, 1)
         self._function = function
         self._size = size
         self._wait_s = wait_ms / 1000

@@ -3,6 +3,7 @@
 import dataclasses
 
 from bullpen.errors import BadOption
+from bullpen.job.checks import check_at_least
 from bullpen.job.options import exponential
 from bullpen.job.record import Failure, FailureKind
 from bullpen.job.spec import Backoff
@@ -19,8 +20,7 @@ class StepRetry:
     """As for jobs. For up to five seconds the job keeps its slot; for longer it parks."""
 
     def __post_init__(self) -> None:
-        if isinstance(self.attempts, bool) or not isinstance(self.attempts, int) or self.attempts < 1:
-            raise BadOption(f"retry: attempts is a whole number of 1 or more, not {self.attempts!r}")
+        check_at_least("retry: attempts", self.attempts, 1)
         if not isinstance(self.backoff, Backoff):
             raise BadOption(f"retry: backoff is made by fixed() or exponential(), not {self.backoff!r}")
 

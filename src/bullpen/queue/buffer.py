@@ -16,7 +16,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from bullpen.errors import BadOption, BufferFull, BufferLost, BullpenError, StoreError, StoreUnavailable
+from bullpen.errors import BufferFull, BufferLost, BullpenError, StoreError, StoreUnavailable
+from bullpen.job.checks import check_at_least
 from bullpen.job.spec import NewJob
 from bullpen.scheduling.pauses import Pauses
 from bullpen.stores.base import Added, AddOutcome, Store
@@ -35,8 +36,7 @@ class Buffer:
     """
 
     def __init__(self, store: Store, limit: int) -> None:
-        if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
-            raise BadOption(f"buffer: a whole number of 1 or more, not {limit!r}")
+        check_at_least("buffer", limit, 1)
         self._store = store
         self.limit = limit
         self._held: collections.deque[NewJob] = collections.deque()

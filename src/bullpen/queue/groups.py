@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator
 
-from bullpen.errors import BadOption
+from bullpen.job.checks import check_at_least
 from bullpen.job.limits import MAX_WEIGHT, GroupInfo, GroupLimits, GroupPage, QueueLimits, Rate
 from bullpen.job.names import check_group_name
 from bullpen.job.options import check_count, check_rate
@@ -81,8 +81,7 @@ class Groups:
 
     async def page(self, *, limit: int = 100, cursor: str | None = None) -> GroupPage:
         """Groups that have jobs waiting or active, limits of their own, or a pause; by name."""
-        if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
-            raise BadOption(f"limit: a whole number of 1 or more, not {limit!r}")
+        check_at_least("limit", limit, 1)
         return await self._store.groups(self._queue, limit=limit, cursor=cursor)
 
     async def __aiter__(self) -> AsyncIterator[GroupInfo]:

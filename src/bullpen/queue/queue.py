@@ -5,6 +5,7 @@ from typing import Any, Unpack
 
 from bullpen.clock import SYSTEM_CLOCK, Clock
 from bullpen.errors import BadData, BadOption
+from bullpen.job.checks import check_at_least
 from bullpen.job.limits import CLOSE_AT_MOST_MS, QueueStanding, Rate
 from bullpen.job.names import check_explicit_id, check_job_name, check_queue_name
 from bullpen.job.options import Duration, JobOptions, OptionFields, to_ms, with_options
@@ -170,8 +171,7 @@ class Queue:
         self, state: State | str, *, limit: int = 100, cursor: str | None = None, newest_first: bool = False
     ) -> JobPage:
         """A page of the jobs in one state."""
-        if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
-            raise BadOption(f"limit: a whole number of 1 or more, not {limit!r}")
+        check_at_least("limit", limit, 1)
         return await self.store.jobs(self.name, _state(state), limit=limit, cursor=cursor, newest_first=newest_first)
 
     async def oldest_waiting(self) -> float | None:

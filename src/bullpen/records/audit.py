@@ -9,6 +9,7 @@ from sqlalchemy import Row, delete, insert, select
 
 from bullpen.errors import BadOption
 from bullpen.records.database import Database
+from bullpen.records.model.rows import clean
 from bullpen.records.paging import number_in
 from bullpen.records.parts import TOGETHER, delete_by_parts
 from bullpen.records.tables.access import audit
@@ -20,7 +21,7 @@ class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
     number: int
     at_ms: int
     actor: str
-    """`key:<prefix>`, `user:<name>` or `system`."""
+    """`key:<prefix>`, `user:<name>`, `jwt:<subject>`, `cli:<user of the machine>`, `local` or `system`."""
     action: str
     """`job.retry`, `queue.pause`, `key.create`, …"""
     target: str
@@ -67,14 +68,15 @@ class Audit:
         outcome: str = "ok",
         details: Mapping[str, Any] | None = None,
     ) -> None:
-        """Write one entry. Details are for people: no payloads, no secrets."""
+        """Write one entry, of each text what the database can keep. Details are for people: no payloads, no secrets."""
         entry = {
             "at_ms": self._database.clock.now_ms(),
-            "actor": actor[:200],
+            "actor": clean(actor, 200),
             "action": action,
-            "target": target[:600],
-            "tenant": tenant,
-            "outcome": outcome,
+            "target": clean(target, 600),
+            # One that is cut could be another tenant, who would be told.
+            "tenant": tenant if tenant is None or clean(tenant, 200) == tenant else None,
+            "outcome": clean(outcome, 100),
             "details": dict(details or {}),
         }
         async with self._database.writing(brief=True) as connection:

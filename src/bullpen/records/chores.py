@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable
 from sqlalchemy.exc import SQLAlchemyError
 
 from bullpen.errors import BullpenError
-from bullpen.records.model.lease import ModelLease
 from bullpen.records.stopping import end, wait_for_any
+from bullpen.records.turn_lease import TurnLease
 
 logger = logging.getLogger("bullpen.records")
 
@@ -22,7 +22,7 @@ class Chore:
     """
 
     def __init__(
-        self, name: str, every_s: float, do: Callable[[], Awaitable[object]], *, lease: ModelLease | None = None
+        self, name: str, every_s: float, do: Callable[[], Awaitable[object]], *, lease: TurnLease | None = None
     ) -> None:
         self.name = name
         self._every_s = every_s

@@ -84,9 +84,16 @@ class Database:
         try:
             yield
         except (DBAPIError, PoolTimeout, OSError, *self._lost) as error:
-            if isinstance(error, DBAPIError) and not _is_lost(error):
+            if isinstance(error, DBAPIError) and not self._is_lost(error):
                 raise
             raise _unavailable(error) from error
+
+    def _is_lost(self, error: DBAPIError) -> bool:
+        """Whether it says that the database is out of reach; of some drivers only what lies below it does."""
+        if isinstance(error, OperationalError | InterfaceError) or error.connection_invalidated:
+            return True
+        below = error.orig
+        return isinstance(below, self._lost) or isinstance(getattr(below, "__cause__", None), self._lost)
 
     def own(self, kind: Callable[["Database"], T]) -> T:
         """The one of this kind that belongs to this database, made when it is first asked for: its statements."""
@@ -128,10 +135,6 @@ def parse_address(address: str) -> URL:
         # Not quoted: what is no address of ours may still have a password in it.
         raise BadOption("records: use sqlite:PATH or postgresql://USER:PASSWORD@HOST/NAME")
     return url.set(drivername=_DRIVERS[url.drivername])
-
-
-def _is_lost(error: DBAPIError) -> bool:
-    return isinstance(error, OperationalError | InterfaceError) or error.connection_invalidated
 
 
 def _unavailable(error: Exception) -> RecordsUnavailable:

@@ -5,7 +5,8 @@
         answer = ...
         await records.idempotency.finish(scope, key, answer)
 
-A process that dies in between leaves the key taken without an answer, for a minute: who asks again
+What takes longer than half a minute says so with `hold`. A process that dies in between leaves the key taken without
+an answer, for a minute: who asks again
 then carries it out, which may be the second time. Writes that must not be give the job an id as well.
 """
 
@@ -82,6 +83,13 @@ class Idempotency:
         values |= {} if request is None else {"request": request}
         async with self._database.writing(brief=True) as connection:
             await connection.execute(update(idempotency).where(is_it).values(**values))
+
+    async def hold(self, scope: str, key: str) -> None:
+        """It is still being carried out: let nobody else begin it for another minute."""
+        is_it = (idempotency.c.scope == scope) & (idempotency.c.key == key) & idempotency.c.status.is_(None)
+        expires_ms = self._database.clock.now_ms() + _UNDER_WAY_MS
+        async with self._database.writing(brief=True) as connection:
+            await connection.execute(update(idempotency).where(is_it).values(expires_ms=expires_ms))
 
     async def give_up(self, scope: str, key: str) -> None:
         """Nothing was done: let the same key be tried again at once."""

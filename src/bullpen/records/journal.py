@@ -221,3 +221,14 @@ class SqlJournal:
     async def forget(self, run: str) -> None:
         async with self.writing() as on:
             await on.forget(run)
+
+
+async def read_all(journal: JournalOn | SqlJournal, run: str) -> list[JournalEntry]:
+    """All that a run has on record, in order."""
+    found: list[JournalEntry] = []
+    start: int | None = 0
+    while start is not None:
+        page = await journal.read(run, start=start)
+        found += page.entries
+        start = page.next_place
+    return found

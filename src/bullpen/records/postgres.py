@@ -104,10 +104,11 @@ def _roll_back(connection: Any, record: Any, state: PoolResetState) -> None:
 
 
 def lost(engine: Engine) -> tuple[type[Exception], ...]:
-    """What the driver raises when the server is gone, or goes."""
+    """What the driver raises when the server is gone, goes, comes, or has no room for one more."""
     driver: Any = engine.dialect.dbapi
     errors = driver.asyncpg.exceptions
-    return errors.InterfaceError, errors.PostgresConnectionError, errors.OperatorInterventionError
+    gone = errors.InterfaceError, errors.PostgresConnectionError, errors.OperatorInterventionError
+    return (*gone, errors.InsufficientResourcesError)
 
 
 def undone(engine: Engine) -> type[Exception]:

@@ -44,7 +44,8 @@ class Records:
             assert await records.keys.check(text) == key
 
     - `keys`: API keys. `create`, `check`, `get`, `list`, `revoke`, `is_empty`.
-    - `users`: people and their sessions. `create`, `log_in`, `session`, `log_out`, `set_password`, `disable`, `list`.
+    - `users`: people and their sessions. `create`, `log_in`, `session`, `log_out`, `set_password`, `change`, `disable`,
+      `list`.
     - `tenants`: tenants with their plans. `create`, `get`, `list`, `set_plan`, `disable`, `remove`.
     - `audit`: `note`, `list` by filter and cursor, `forget`.
     - `views`, `alerts`: what people set in the dashboard. `save`, `list`, `remove`.

@@ -109,6 +109,11 @@ class OutboxRelay:
                 logger.warning("the outbox relay cannot go on, trying again: %s", type(error).__name__)
                 await wait_for_any(self._stopping, seconds=pauses.next_s())
                 continue
+            except Exception:
+                # Whatever it is, rows that nobody sends are worse; they are held for a while, then taken anew.
+                logger.exception("the outbox relay met an error, trying again")
+                await wait_for_any(self._stopping, seconds=pauses.next_s())
+                continue
             pauses.begin_anew()
             if sent < self._batch:
                 await self._pause()

@@ -6,13 +6,18 @@ from typing import Any
 
 import msgspec
 from sqlalchemy import Row, Table, delete, insert, or_, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bullpen.errors import BadOption, RecordMissing, SecretUnreadable
 from bullpen.records.database import Database
+from bullpen.records.room import check_room, of_tenant, take_turn
 from bullpen.records.sealing import SEALED, Sealer
 from bullpen.records.tables.access import alert as alert_table
 from bullpen.records.tables.access import view as view_table
 
+MOST_VIEWS = 500
+MOST_ALERTS = 100
+"""Of one tenant."""
 SLACK = "slack"
 """The channel whose address is a secret."""
 
@@ -61,7 +66,10 @@ class Views:
         is_shared: bool = False,
         view_id: str | None = None,
     ) -> View:
-        """Keep a view, or with its id change one's own. RecordMissing if there is none of the owner's."""
+        """Keep a view under this name, in the place of one's own of the same name; or with its id change one's own.
+
+        RecordMissing if there is none of the owner's with this id; RecordLimit if the tenant has MOST_VIEWS.
+        """
         view = View(
             id=view_id or uuid.uuid4().hex,
             owner=owner,
@@ -72,14 +80,26 @@ class Views:
             is_shared=is_shared,
             changed_ms=self._database.clock.now_ms(),
         )
-        own = _own(owner, tenant)
-        await _save(self._database, view_table, msgspec.structs.asdict(view), own, is_new=view_id is None)
+        async with self._database.writing() as connection:
+            if view_id is None:
+                # From here on nobody else adds one of this name.
+                await take_turn(connection, self._database, view_table, tenant)
+                named = select(view_table.c.id).where(_own(owner, tenant) & (view_table.c.name == name))
+                there = (await connection.execute(named.order_by(view_table.c.id).limit(1))).scalar_one_or_none()
+                view = msgspec.structs.replace(view, id=there or view.id)
+                view_id = there
+            values = msgspec.structs.asdict(view)
+            if view_id is None:
+                await check_room(connection, self._database, view_table, tenant, most=MOST_VIEWS)
+                await connection.execute(insert(view_table), values)
+            else:
+                await _change(connection, view_table, values, _own(owner, tenant))
         return view
 
     async def list(self, owner: str, *, tenant: str | None = None) -> list[View]:
         """One's own within the tenant, and what others share there, by name."""
         mine_or_shared = or_(view_table.c.owner == owner, view_table.c.is_shared)
-        query = select(view_table).where(mine_or_shared & _of_tenant(view_table, tenant))
+        query = select(view_table).where(mine_or_shared & of_tenant(view_table, tenant))
         async with self._database.reading(brief=True) as connection:
             rows = await connection.execute(query.order_by(view_table.c.name, view_table.c.id))
             return [View(**row._mapping) for row in rows]  # noqa: SLF001 - its public name
@@ -109,7 +129,10 @@ class Alerts:
         is_enabled: bool = True,
         alert_id: str | None = None,
     ) -> AlertSetting:
-        """Keep a setting, or with its id change it. RecordMissing if the tenant has none of this id."""
+        """Keep a setting, or with its id change it. RecordMissing if the tenant has none of this id.
+
+        RecordLimit if it has MOST_ALERTS.
+        """
         alert = AlertSetting(
             id=alert_id or uuid.uuid4().hex,
             name=_checked(name),
@@ -119,9 +142,13 @@ class Alerts:
             is_enabled=is_enabled,
             changed_ms=self._database.clock.now_ms(),
         )
-        own = _of_tenant(alert_table, tenant)
         values = msgspec.structs.asdict(alert) | {"channel": self._sealed(alert.channel)}
-        await _save(self._database, alert_table, values, own, is_new=alert_id is None)
+        async with self._database.writing() as connection:
+            if alert_id is None:
+                await check_room(connection, self._database, alert_table, tenant, most=MOST_ALERTS)
+                await connection.execute(insert(alert_table), values)
+            else:
+                await _change(connection, alert_table, values, of_tenant(alert_table, tenant))
         return alert
 
     async def list(self, *, tenant: str | None = None) -> list[AlertSetting]:
@@ -168,16 +195,12 @@ class Alerts:
 
     async def remove(self, alert_id: str, *, tenant: str | None = None) -> None:
         """RecordMissing if the tenant has none of this id."""
-        await _remove(self._database, alert_table, alert_id, _of_tenant(alert_table, tenant))
-
-
-def _of_tenant(table: Table, tenant: str | None) -> Any:
-    return table.c.tenant.is_(None) if tenant is None else table.c.tenant == tenant
+        await _remove(self._database, alert_table, alert_id, of_tenant(alert_table, tenant))
 
 
 def _own(owner: str, tenant: str | None) -> Any:
     """An owner's within a tenant: two tenants may know somebody of the same name."""
-    return (view_table.c.owner == owner) & _of_tenant(view_table, tenant)
+    return (view_table.c.owner == owner) & of_tenant(view_table, tenant)
 
 
 def _checked(name: str) -> str:
@@ -190,14 +213,10 @@ def _alert(row: Row[Any]) -> AlertSetting:
     return AlertSetting(**row._mapping)  # noqa: SLF001 - its public name
 
 
-async def _save(database: Database, table: Table, values: dict[str, Any], own: Any, *, is_new: bool) -> None:
-    async with database.writing() as connection:
-        if is_new:
-            await connection.execute(insert(table), values)
-            return
-        changed = await connection.execute(update(table).where((table.c.id == values["id"]) & own).values(**values))
-        if changed.rowcount == 0:
-            raise RecordMissing(f"there is no {values['id']!r} to change")
+async def _change(connection: AsyncConnection, table: Table, values: dict[str, Any], own: Any) -> None:
+    changed = await connection.execute(update(table).where((table.c.id == values["id"]) & own).values(**values))
+    if changed.rowcount == 0:
+        raise RecordMissing(f"there is no {values['id']!r} to change")
 
 
 async def _remove(database: Database, table: Table, record_id: str, own: Any) -> None:

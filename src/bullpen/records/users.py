@@ -3,13 +3,15 @@
 import hashlib
 import secrets
 import uuid
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 from sqlalchemy import ColumnElement, Row, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
+from sqlalchemy.ext.asyncio import AsyncConnection
 
-from bullpen.errors import BadOption, RecordMissing, RecordTaken
+from bullpen.errors import BadOption, LastAdmin, RecordMissing, RecordTaken
 from bullpen.records.database import Database
 from bullpen.records.keys import Role
 from bullpen.records.paging import Page, check_limit, name_in, page_of
@@ -29,6 +31,11 @@ class User(msgspec.Struct, frozen=True, kw_only=True):
     tenant: str | None
     created_ms: int
     disabled_ms: int | None
+
+    @property
+    def is_admin(self) -> bool:
+        """Whether they can let others in now."""
+        return self.role is Role.ADMIN and self.disabled_ms is None
 
 
 class Session(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,12 +60,10 @@ class Users:
         before, slash, _ = name.rpartition("/")
         if slash and before != tenant:
             raise BadOption("name: what stands before a slash is the user's tenant")
-        if role not in tuple(Role):
-            raise BadOption(f"role: one of {', '.join(Role)}, not {role!r}")
         user = User(
             id=uuid.uuid4().hex,
             name=name,
-            role=Role(role),
+            role=_role(role),
             tenant=tenant,
             created_ms=self._database.clock.now_ms(),
             disabled_ms=None,
@@ -100,18 +105,41 @@ class Users:
     async def set_password(self, user_id: str, password: str) -> None:
         """Change it, and end all sessions of the user. RecordMissing."""
         kept = await hashed(check_password(password))
-        await self._change(user_id, password=kept)
+        async with self._database.writing() as connection:
+            if not await _write(connection, user_id, password=kept):
+                raise RecordMissing(f"no user {user_id!r}")
 
     async def disable(self, user_id: str) -> None:
-        """Let the user in no more, and end the sessions. RecordMissing."""
-        await self._change(user_id, disabled_ms=self._database.clock.now_ms())
+        """Let the user in no more, whoever is left, and end the sessions. RecordMissing."""
+        await self.change(user_id, is_disabled=True, may_be_last=True)
 
-    async def _change(self, user_id: str, **values: Any) -> None:
+    async def change(
+        self,
+        user_id: str,
+        *,
+        role: Role | str | None = None,
+        is_disabled: bool | None = None,
+        may_be_last: bool = False,
+    ) -> User:
+        """Give another role, let in no more or again. A change ends all sessions: they were opened for something else.
+
+        RecordMissing; LastAdmin if nobody else who logs in could undo it, unless it `may_be_last`.
+        """
         async with self._database.writing() as connection:
-            changed = await connection.execute(update(user_table).where(user_table.c.id == user_id).values(**values))
-            if changed.rowcount == 0:
-                raise RecordMissing(f"no user {user_id!r}")
-            await connection.execute(delete(session_table).where(session_table.c.user_id == user_id))
+            before, others = await _with_admins(connection, user_id)
+            after = self._changed(before, before.role if role is None else _role(role), is_disabled)
+            if after == before:
+                return before
+            if before.is_admin and not after.is_admin and not may_be_last and not _can_undo(others, before):
+                raise LastAdmin(f"{before.name} is the last admin who can log in: make another one first")
+            await _write(connection, user_id, role=after.role, disabled_ms=after.disabled_ms)
+        return after
+
+    def _changed(self, user: User, role: Role, is_disabled: bool | None) -> User:
+        disabled_ms = user.disabled_ms
+        if is_disabled is not None and is_disabled != (disabled_ms is not None):
+            disabled_ms = self._database.clock.now_ms() if is_disabled else None
+        return msgspec.structs.replace(user, role=role, disabled_ms=disabled_ms)
 
     # ── sessions ─────────────────────────────────────────────────────────────────────────
 
@@ -126,6 +154,10 @@ class Users:
         token = secrets.token_urlsafe(32)
         session = Session(user=_read(row), csrf=secrets.token_urlsafe(32), expires_ms=now_ms + session_ms)
         async with self._database.writing() as connection:
+            # A password takes its time: who was disabled meanwhile, or got another, has no session.
+            is_same = select(user_table).where(user_table.c.id == row.id).with_for_update(read=True)
+            if (await connection.execute(is_same)).one_or_none() != row:
+                return None
             await connection.execute(delete(session_table).where(session_table.c.expires_ms <= now_ms))
             await connection.execute(
                 insert(session_table),
@@ -155,6 +187,38 @@ class Users:
     async def log_out(self, token: str) -> None:
         async with self._database.writing() as connection:
             await connection.execute(delete(session_table).where(session_table.c.digest == _digest(token)))
+
+
+async def _with_admins(connection: AsyncConnection, user_id: str) -> tuple[User, list[User]]:
+    """A user and all admins beside. RecordMissing.
+
+    Held until the end of the transaction: or two admins could each be the other one for whom both may go.
+    """
+    is_admin = (user_table.c.role == Role.ADMIN) & user_table.c.disabled_ms.is_(None)
+    query = select(user_table).where((user_table.c.id == user_id) | is_admin).order_by(user_table.c.id)
+    found = {row.id: _read(row) for row in await connection.execute(query.with_for_update())}
+    user = found.pop(user_id, None)
+    if user is None:
+        raise RecordMissing(f"no user {user_id!r}")
+    return user, list(found.values())
+
+
+def _can_undo(admins: Iterable[User], user: User) -> bool:
+    """Whether one of them sees this user."""
+    return any(admin.tenant in (None, user.tenant) for admin in admins)
+
+
+async def _write(connection: AsyncConnection, user_id: str, **values: Any) -> bool:
+    """Change the user and end all sessions; whether there is one."""
+    changed = await connection.execute(update(user_table).where(user_table.c.id == user_id).values(**values))
+    await connection.execute(delete(session_table).where(session_table.c.user_id == user_id))
+    return changed.rowcount > 0
+
+
+def _role(role: Role | str) -> Role:
+    if role not in tuple(Role):
+        raise BadOption(f"role: one of {', '.join(Role)}, not {role!r}")
+    return Role(role)
 
 
 async def _hash_of_nobody() -> str:

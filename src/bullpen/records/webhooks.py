@@ -17,12 +17,15 @@ from bullpen.errors import BadOption, RecordMissing
 from bullpen.job.events import EventKind
 from bullpen.job.names import check_queue_name
 from bullpen.records.database import Database
+from bullpen.records.room import check_room
 from bullpen.records.sealing import Sealer
 from bullpen.records.tables.webhooks import webhook
 
 USUAL_KINDS = (EventKind.COMPLETED, EventKind.FAILED)
 MAX_URL = 2_000
 MAX_QUEUES = 1_000
+MOST = 100
+"""Of one tenant."""
 _PREFIX = "whsec_"
 
 
@@ -90,7 +93,7 @@ class Webhooks:
         self._sealer = sealer or Sealer()
 
     async def create(self, new: NewWebhook, *, created_by: str) -> tuple[Webhook, str]:
-        """A new one, and its secret: this is the only time that anybody is shown it."""
+        """A new one, and its secret: this is the only time that anybody is shown it. RecordLimit if there are MOST."""
         now_ms = self._database.clock.now_ms()
         made = Webhook(
             id=uuid.uuid4().hex,
@@ -108,6 +111,7 @@ class Webhooks:
         )
         secret = _new_secret()
         async with self._database.writing() as connection:
+            await check_room(connection, self._database, webhook, new.tenant, most=MOST)
             await connection.execute(insert(webhook), {**_columns(made), "secret": self._sealer.seal(secret)})
         return made, secret
 

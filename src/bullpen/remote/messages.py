@@ -6,7 +6,7 @@ A lease travels as queue, id, token and epoch, so that any replica of the server
 call. What a worker asks is read strictly, what it is answered leniently: a newer server may say more.
 """
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -22,6 +22,10 @@ DEFAULT_LEASE_MS = 30_000
 MAX_AT_ONCE = 1_000
 """Jobs of a claim, leases of a heartbeat, verdicts of a call."""
 
+MOST = 2**53 - 1
+"""The largest number that every language reads as it was written; no store keeps one of any size."""
+Whole = Annotated[int, msgspec.Meta(ge=0, le=MOST)]
+
 encode = msgspec.json.Encoder().encode
 
 
@@ -35,7 +39,7 @@ class HeldLease(Ask, frozen=True):
     queue: str
     id: str
     token: str
-    epoch: int
+    epoch: Whole
 
     @property
     def lease(self) -> Lease:
@@ -52,7 +56,7 @@ class HeldLease(Ask, frozen=True):
 class ClaimAsk(Ask, frozen=True):
     worker: str
     """Its name among the workers of the same key."""
-    queues: dict[str, int]
+    queues: dict[str, Whole]
     """How many jobs of each are wanted."""
     request: str
     """A unique text; the same again gets the same jobs."""
@@ -61,7 +65,7 @@ class ClaimAsk(Ask, frozen=True):
     again: bool = False
     """The answer to this request was lost: do not wait before looking for what it may have brought."""
     lease_ms: int = DEFAULT_LEASE_MS
-    at_most: int | None = None
+    at_most: Whole | None = None
     """Of all queues together; earlier ones first."""
 
 
@@ -195,17 +199,17 @@ class Nothing(msgspec.Struct, frozen=True):
 class Entry(Ask, frozen=True):
     """A place of the journal; its value is JSON as it is."""
 
-    place: int
+    place: Whole
     name: str
     kind: EntryKind = EntryKind.STEP
     state: EntryState = EntryState.DONE
     value: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
     failure: Failure | None = None
-    until_ms: int | None = None
-    attempts: int = 0
-    started_ms: int = 0
-    ended_ms: int = 0
-    epoch: int = 0
+    until_ms: Whole | None = None
+    attempts: Whole = 0
+    started_ms: Whole = 0
+    ended_ms: Whole = 0
+    epoch: Whole = 0
 
     @classmethod
     def of(cls, entry: JournalEntry) -> "Entry":
@@ -224,8 +228,8 @@ class StepAsk(Ask, frozen=True):
     lease: HeldLease
     record: list[Entry] = []
     receive: Entry | None = None
-    start: int = 0
-    limit: int = 1_000
+    start: Whole = 0
+    limit: Whole = 1_000
     lease_ms: int = DEFAULT_LEASE_MS
 
 

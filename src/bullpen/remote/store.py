@@ -3,7 +3,7 @@
 What a worker beside the store does for all others (rescuing, advancing schedules) the server does here.
 """
 
-import time
+import uuid
 from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
@@ -170,6 +170,20 @@ class RemoteStore:
         ask = messages.WaitAsk(queues=list(queues), wait_s=wait_s)
         return (await self._connection.call("wait", ask, messages.WaitAnswer, waits_s=wait_s)).woken
 
+    async def wait_and_claim(
+        self,
+        wants: Mapping[str, int],
+        *,
+        worker: str,
+        lease_ms: int,
+        request: str,
+        timeout_ms: int,
+        at_most: int | None = None,
+    ) -> Exchanged:
+        """Two calls. Given up, what the second took comes back when its leases run out."""
+        await self.wait(tuple(wants), timeout_ms=timeout_ms)
+        return await self.exchange((), wants, worker=worker, lease_ms=lease_ms, request=request, at_most=at_most)
+
     async def notices(self, worker: str, *, timeout_ms: int) -> Sequence[Notice]:
         """Waits for longer than asked: one long call in place of many short ones."""
         wait_s = max(timeout_ms / 1000, _NOTICES_WAIT_S)
@@ -192,7 +206,7 @@ class RemoteStore:
         await self._connection.call("progress", ask, messages.Nothing, patience_s=_WORDS_PATIENCE_S)
 
     async def add_log(self, ref: JobRef, lines: Sequence[str]) -> int:
-        request = f"{ref} {time.monotonic_ns()}"
+        request = uuid.uuid4().hex
         ask = messages.LogAsk(lease=self._lease_of(ref), lines=list(lines), request=request, lease_ms=self._lease_ms)
         return (await self._connection.call("log", ask, messages.LogAnswer, patience_s=_WORDS_PATIENCE_S)).kept
 

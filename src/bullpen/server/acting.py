@@ -11,6 +11,9 @@ from bullpen.job.state import State
 from bullpen.records.model.searching import JobFilter
 from bullpen.server.access.caller import Caller
 from bullpen.server.apart import apart
+from bullpen.server.below import check_below
+from bullpen.server.looking import look_up
+from bullpen.server.problems import Refused
 from bullpen.server.site import Site
 
 DONE = "done"
@@ -33,8 +36,8 @@ PERMISSION = {
 }
 
 
-def act_of(site: Site, action: Action) -> Callable[[JobRef], Awaitable[object]]:
-    """What is done to one job."""
+def act_of(site: Site, caller: Caller, action: Action) -> Callable[[JobRef], Awaitable[object]]:
+    """What the caller does to one job; Refused if it reaches what is not theirs to see."""
     store = site.store
     match action:
         case Action.RETRY:
@@ -42,9 +45,14 @@ def act_of(site: Site, action: Action) -> Callable[[JobRef], Awaitable[object]]:
         case Action.PROMOTE:
             return store.promote
         case Action.REMOVE:
-            return store.remove
+            return lambda ref: _remove(site, caller, ref)
         case Action.CANCEL:
             return lambda ref: store.cancel(ref, reason="")
+
+
+async def _remove(site: Site, caller: Caller, ref: JobRef) -> None:
+    await check_below(site, caller, ref)
+    await site.store.remove(ref)
 
 
 async def act_on(
@@ -55,7 +63,7 @@ async def act_on(
     With `only`, to those that are in this state as the store has it: what the read model says may be over.
     """
     seen = await _seen(site, caller, refs)
-    act = act_of(site, action)
+    act = act_of(site, caller, action)
     outcomes: list[str] = []
     for start in range(0, len(refs), _AT_ONCE):
         # Asked together and in order: a store that commits in groups makes one commit of them.
@@ -65,14 +73,11 @@ async def act_on(
 
 
 async def _seen(site: Site, caller: Caller, refs: Sequence[JobRef]) -> dict[JobRef, JobRecord]:
-    """Those of the jobs that are there and the caller's to see, in one trip for each queue."""
+    """Those of the jobs that are there and the caller's to see."""
     # What a caller with a tenant says may be the id that it chose at the add.
     own = {ref: JobRef(ref.queue, apart(caller.tenant, ref.id)) for ref in refs if caller.sees_queue(ref.queue)}
-    by_queue: dict[str, set[str]] = {}
-    for ref in (*own, *own.values()):
-        by_queue.setdefault(ref.queue, set()).add(ref.id)
-    looks = [await site.store.look(queue, sorted(ids)) for queue, ids in by_queue.items()]
-    found = {job.ref: job for look in looks for job in look if job is not None and caller.sees_tenant(job.tenant)}
+    there = await look_up(site.store, (*own, *own.values()))
+    found = {ref: job for ref, job in there.items() if caller.sees_tenant(job.tenant)}
     return {ref: job for ref in own if (job := found.get(ref) or found.get(own[ref])) is not None}
 
 
@@ -85,7 +90,7 @@ async def _outcome(act: Callable[[JobRef], Awaitable[object]], job: JobRecord | 
         await act(job.ref)
     except StoreError:
         raise  # nothing about this job: the others would fare no better
-    except BullpenError as error:
+    except (BullpenError, Refused) as error:
         return error.code
     return DONE
 

@@ -17,7 +17,6 @@ from bullpen.job.record import Failure, FailureKind, JobRecord
 from bullpen.job.state import FINISHED, State
 from bullpen.server.models.timeline import Activation, ActivationOutcome, Moment
 
-_LEAVING = frozenset({EventKind.DELAYED, EventKind.WAITING})
 _ENDS = {
     EventKind.COMPLETED: ActivationOutcome.COMPLETED,
     EventKind.FAILED: ActivationOutcome.FAILED,

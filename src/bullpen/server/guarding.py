@@ -4,12 +4,15 @@ A write is carried out once for an `Idempotency-Key`, and is told in the audit l
 its route.
 """
 
+import asyncio
+import contextlib
 import hashlib
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 from fastapi.routing import APIRoute
+from sqlalchemy.exc import SQLAlchemyError
 from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response
@@ -31,6 +34,8 @@ REPLAYED = "Idempotent-Replayed"
 BULK = "bulk"
 """The tag of routes that take many jobs at once."""
 _MAX_KEY = 200
+_HOLD_EVERY_S = 20.0
+"""A key that nobody holds is free after a minute."""
 _SMALL = 16_384
 """For those of whom nothing is known yet."""
 
@@ -121,7 +126,8 @@ async def _write(
     if known is not None:
         return Response(known.body, known.status, {REPLAYED: "true"}, known.content_type or None)
     try:
-        answer = await _noted(site, caller, action, request if passing is None else passing.request, handle)
+        async with _held(site, caller.scope, key):
+            answer = await _noted(site, caller, action, request if passing is None else passing.request, handle)
     except BaseException:
         await site.records.idempotency.give_up(caller.scope, key)
         raise
@@ -133,6 +139,27 @@ async def _write(
     else:
         await site.records.idempotency.give_up(caller.scope, key)
     return answer
+
+
+@contextlib.asynccontextmanager
+async def _held(site: Site, scope: str, key: str) -> AsyncIterator[None]:
+    """The key stays taken while it is carried out: who asks again meanwhile must not begin it a second time."""
+
+    async def hold() -> None:
+        while True:
+            await asyncio.sleep(_HOLD_EVERY_S)
+            try:
+                await site.records.idempotency.hold(scope, key)
+            except (BullpenError, SQLAlchemyError):
+                logger.warning("an idempotency key could not be held, trying again", exc_info=True)
+
+    # Owned by this block: ended at its end.
+    holding = asyncio.create_task(hold(), name="idempotency key")
+    try:
+        yield
+    finally:
+        holding.cancel()
+        await asyncio.wait([holding])
 
 
 async def _noted(site: Site, caller: Caller, action: str, request: Request, handle: Handle) -> Response:
@@ -153,7 +180,7 @@ async def _noted(site: Site, caller: Caller, action: str, request: Request, hand
             outcome=outcome,
             details={"request_id": state.request_id} | getattr(state, "details", {}),
         )
-    except BullpenError:
+    except (BullpenError, SQLAlchemyError):
         # It is done, or refused: an answer that says otherwise would be worse than a hole in the log.
         logger.exception("the audit log has no entry for %s of %s", action, caller.name)
     return answer

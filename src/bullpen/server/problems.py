@@ -38,6 +38,8 @@ STATUS: dict[type[BullpenError], int] = {
     errors.MailboxFull: 429,
     errors.JobError: 409,
     errors.RecordTaken: 409,
+    errors.RecordLimit: 409,
+    errors.LastAdmin: 409,
     errors.UploadsFull: 429,
     errors.IdempotencyConflict: 409,
     errors.CreditsShort: 402,

@@ -5,7 +5,7 @@ import ipaddress
 from typing import Self
 
 from bullpen.errors import BadOption
-from bullpen.settings import told
+from bullpen.settings import switch_from, told, whole_from
 from bullpen.telemetry.checks import HealthOptions
 
 HOST = "BULLPEN_SERVER_HOST"
@@ -22,6 +22,7 @@ DEFAULT_PORT = 8787
 LOOPBACK_NAMES = frozenset({"localhost", LOOPBACK, "::1"})
 _MEBIBYTE = 1_048_576
 _AUDIT_DAYS = 365
+_MAX_PORT = 65_535
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +67,7 @@ class ServerSettings:
         for option in ("body_limit", "bulk_limit", "attempts", "listener_events", "audit_days"):
             if getattr(self, option) < 1:
                 raise BadOption(f"{option}: a whole number of 1 or more, not {getattr(self, option)}")
-        if not 0 <= self.port <= 65_535:
+        if not 0 <= self.port <= _MAX_PORT:
             raise BadOption(f"port: from 0 to 65,535, not {self.port}")
 
     @property
@@ -77,28 +78,16 @@ class ServerSettings:
     @classmethod
     def from_environment(cls, *, host: str | None = None, port: int | None = None) -> Self:
         """What is given, else what the environment says, else the defaults."""
-        days = told(AUDIT_DAYS) or str(_AUDIT_DAYS)
-        if not (days.isascii() and days.isdecimal() and len(days) < 6):
-            raise BadOption(f"{AUDIT_DAYS}: a whole number of days, not {days!r}")
-        text = told(PORT) or str(DEFAULT_PORT)
-        if not text.isdecimal():
-            raise BadOption(f"{PORT}: a port, not {text!r}")
+        told_port = whole_from(PORT, DEFAULT_PORT, 0, _MAX_PORT)
         return cls(
             host=host or told(HOST) or LOOPBACK,
-            port=int(text) if port is None else port,
+            port=told_port if port is None else port,
             fields=tuple(name for name in (told(FIELDS) or "").split(",") if name),
-            delivers=_switch(DELIVERS),
-            audit_days=int(days),
+            delivers=switch_from(DELIVERS, usual=True),
+            audit_days=whole_from(AUDIT_DAYS, _AUDIT_DAYS, 1, 99_999),
             jwt=_jwt_from_environment(),
             health=HealthOptions.from_environment(),
         )
-
-
-def _switch(name: str) -> bool:
-    text = (told(name) or "1").strip()
-    if text not in ("0", "1"):
-        raise BadOption(f"{name}: 1 or 0, not {text!r}")
-    return text == "1"
 
 
 def is_loopback(host: str) -> bool:

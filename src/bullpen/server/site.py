@@ -20,9 +20,9 @@ from bullpen.queue.payload import Codec
 from bullpen.queue.queue import Queue
 from bullpen.records.chores import Chore, Chores
 from bullpen.records.model.feeder import ModelFeeder
-from bullpen.records.model.lease import ModelLease
 from bullpen.records.records import Records
 from bullpen.records.relay import OutboxRelay
+from bullpen.records.turn_lease import TurnLease
 from bullpen.server.access.attempts import Attempts
 from bullpen.server.access.identifying import Access
 from bullpen.server.access.watching import Watches
@@ -36,6 +36,7 @@ from bullpen.server.streams.hub import Hub
 from bullpen.server.streams.lookout import Lookout
 from bullpen.settings import store_from
 from bullpen.stores.base import Store
+from bullpen.telemetry.setup import metrics_of
 
 _FORGET_EVERY_S = 600
 _DAY_MS = 86_400_000
@@ -71,6 +72,7 @@ class Site:
         self.deliverer = Deliverer(records, store, self.outgoing) if settings.delivers else None
         self.desk = Desk(store)
         self.observers = Observers() if observers is None else observers
+        self.metrics = metrics_of(self.observers)
         self.agents = agents or _agents_of(store, records, codec, self.relay, self.observers)
         self._has_own_agents = agents is None
         self.lookout = Lookout(records.runs)
@@ -151,8 +153,8 @@ def _agents_of(store: Store, records: Records, codec: Codec | None, relay: Outbo
     return Agents(Bullpen(store, codec=codec, telemetry=observers), records, tools=None, relay=relay)
 
 
-def _lease_to_forget(records: Records) -> ModelLease:
-    return ModelLease(records.database, "forget", hold_ms=_FORGET_EVERY_S * 1_000)
+def _lease_to_forget(records: Records) -> TurnLease:
+    return TurnLease(records.database, "forget", hold_ms=_FORGET_EVERY_S * 1_000)
 
 
 def site_of(connection: HTTPConnection) -> Site:

@@ -3,11 +3,22 @@
 from pathlib import Path
 
 from bullpen.errors import BadOption
+from bullpen.settings.reading import switch_from, whole_from
 from bullpen.settings.told import Told, told
 from bullpen.stores.base import Store
 from bullpen.stores.sqlite import SqliteStore
 
-__all__ = ["CRON_ENABLED", "DEFAULT_STORE", "STORE", "Told", "may_advance_schedules", "store_from", "told"]
+__all__ = [
+    "CRON_ENABLED",
+    "DEFAULT_STORE",
+    "STORE",
+    "Told",
+    "may_advance_schedules",
+    "store_from",
+    "switch_from",
+    "told",
+    "whole_from",
+]
 
 STORE = "BULLPEN_STORE"
 CRON_ENABLED = "BULLPEN_CRON_ENABLED"
@@ -39,10 +50,7 @@ def store_from(address: str | None = None) -> Store:
 
 def may_advance_schedules() -> bool:
     """Whether this process may add ticks of schedules; it runs them either way."""
-    text = (told(CRON_ENABLED) or "1").strip().lower()
-    if text not in {"0", "1", "false", "true", "no", "yes", "off", "on"}:
-        raise BadOption(f"{CRON_ENABLED}: 1 or 0, not {text!r}")
-    return text in {"1", "true", "yes", "on"}
+    return switch_from(CRON_ENABLED, usual=True)
 
 
 def _kind(scheme: str, colon: str) -> str:

@@ -1,15 +1,23 @@
 """What is looked up when someone asks, rather than counted as it happens."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from bullpen.job.state import State
-from bullpen.stores.base import WorkerInfo, WorkerState
-from bullpen.telemetry.checks import Look
-from bullpen.telemetry.registry import Registry
+from bullpen.stores.base import Counts, WorkerInfo, WorkerState
+from bullpen.telemetry.checks import Look, QueueLook
+from bullpen.telemetry.registry import MAX_SERIES, OTHER, Registry
+
+_COUNTED = tuple(state.replace("-", "_") for state in State)
+"""The states, as `Counts` has them."""
+MAX_QUEUES = MAX_SERIES // len(State)
+"""So many have series of their own, the one for all others included."""
 
 
 class StoreGauges:
-    """Of the store and the queues that are served: each process that serves them shows the same."""
+    """Of the store and the queues that are served: each process that serves them shows the same.
+
+    Of more than `MAX_QUEUES` queues the last by name are told together, as one that is named `other`.
+    """
 
     def __init__(self, registry: Registry) -> None:
         self.up = registry.gauge("bullpen_store_up", "Whether the store answered.")
@@ -19,22 +27,41 @@ class StoreGauges:
         self.oldest = registry.gauge(
             "bullpen_queue_oldest_waiting_seconds", "For how long the next job in line could have run.", ("queue",)
         )
+        self.left_out = registry.gauge("bullpen_queues_left_out", "Queues that are told together, as other.")
         self.workers = registry.gauge("bullpen_workers", "Workers that are registered, by state.", ("state",))
 
     def show(self, look: Look) -> None:
-        for gauge in (self.latency, self.jobs, self.paused, self.oldest, self.workers):
+        for gauge in (self.latency, self.jobs, self.paused, self.oldest, self.left_out, self.workers):
             gauge.clear()  # no number at all is better than one of long ago
         self.up.set(0 if look.error else 1)
         if look.error:
             return
         self.latency.set(look.took_ms / 1000)
-        for name, queue in look.queues.items():
-            for state in State:
-                self.jobs.set(getattr(queue.counts, state.replace("-", "_")), name, state)
+        shown = _bounded(look.queues)
+        self.left_out.set(len(look.queues.keys() - shown.keys()))
+        for name, queue in shown.items():
+            for state, counted in zip(State, _COUNTED, strict=True):
+                self.jobs.set(getattr(queue.counts, counted), name, state)
             self.paused.set(queue.counts.paused, name)
             self.oldest.set((queue.oldest_ms or 0) / 1000, name)
         for standing in WorkerState:
             self.workers.set(sum(worker.state == standing for worker in look.workers), standing)
+
+
+def _bounded(queues: Mapping[str, QueueLook]) -> Mapping[str, QueueLook]:
+    """All of them, or the first by name and what the others come to."""
+    if len(queues) <= MAX_QUEUES:
+        return queues
+    own = sorted(queues.keys() - {OTHER})[: MAX_QUEUES - 1]
+    others = [queues[name] for name in queues.keys() - set(own)]
+    return {name: queues[name] for name in own} | {OTHER: _together(others)}
+
+
+def _together(queues: Sequence[QueueLook]) -> QueueLook:
+    """Jobs are summed; of waits it is the longest, and one that is paused is enough."""
+    summed = {name: sum(getattr(queue.counts, name) for queue in queues) for name in _COUNTED}
+    counts = Counts(**summed, paused=any(queue.counts.paused for queue in queues))
+    return QueueLook(counts, max(queue.oldest_ms or 0 for queue in queues))
 
 
 class WorkerGauges:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from bullpen.errors import BadOption
 from bullpen.job.record import CrashKind, FailureKind, JobRecord, JobRef
+from bullpen.job.trees import flatten
 from bullpen.job.verdicts import (
     AwaitChildren,
     Cancelled,
@@ -103,7 +104,8 @@ class Metrics(AgentMetrics):
     @contextlib.contextmanager
     def adding(self, adding: Adding) -> Iterator[None]:
         yield
-        for job in adding.jobs:  # what was refused raised before this
+        for node in flatten(adding.jobs):  # what was refused raised before this
+            job = node.job
             self.added.inc(job.queue, self._names.of(job.name), *self._whose(job.spec.tenant))
 
     @contextlib.contextmanager

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 
 from bullpen.errors import BadOption
 from bullpen.observing import Observers
-from bullpen.settings import told
+from bullpen.settings import told, whole_from
 from bullpen.stores.base import Store
 from bullpen.telemetry.checks import HealthOptions
 from bullpen.telemetry.fleet import FleetHealth, socket_of
@@ -29,6 +29,7 @@ LOG_FORMATS = ("text", "json")
 _TEXT = "%(asctime)s %(levelname)-7s %(message)s"
 _LOOPBACK = "127.0.0.1"
 _MAX_PORT = 65_535
+_MOST_TENANTS = 1_000_000
 
 
 def equip(observers: Observers) -> None:
@@ -48,7 +49,7 @@ def metrics_of(observers: Observers) -> Metrics:
     """The application's own, or new ones that look on from now on."""
     found = next((one for one in observers if isinstance(one, Metrics)), None)
     if found is None:
-        found = Metrics(tenants=_whole(TENANTS, 0))
+        found = Metrics(tenants=whole_from(TENANTS, 0, 0, _MOST_TENANTS))
         observers.append(found)
     return found
 
@@ -57,10 +58,7 @@ def place_asked_for() -> Place | None:
     """Where to serve; None if nobody asked."""
     if not told(PORT):
         return None
-    port = _whole(PORT, 0)
-    if port > _MAX_PORT:
-        raise BadOption(f"{PORT}: a port up to {_MAX_PORT:,}, not {port}")
-    return Place(port, told(HOST) or _LOOPBACK)
+    return Place(whole_from(PORT, 0, 0, _MAX_PORT), told(HOST) or _LOOPBACK)
 
 
 # ── several processes ────────────────────────────────────────────────────────────────────────
@@ -109,12 +107,3 @@ def log_format() -> str:
 
 def _has(observers: Observers, kind: type) -> bool:
     return any(isinstance(one, kind) for one in observers)
-
-
-def _whole(variable: str, default: int) -> int:
-    text = told(variable)
-    if not text:
-        return default
-    if not text.strip().isdecimal():
-        raise BadOption(f"{variable}: a whole number of 0 or more, not {text!r}")
-    return int(text)

@@ -10,18 +10,19 @@ import signal
 import socket
 import sys
 import threading
-import traceback
 from typing import Any
-
-import msgspec
 
 from bullpen.errors import JobCancelled, Postpone, RateLimited, Unrecoverable
 from bullpen.job.spec import NewJob
+from bullpen.job.words import storable
+from bullpen.queue.payload import to_bytes
 from bullpen.worker.context import Context
 from bullpen.worker.desk import FixedDesk
 from bullpen.worker.handlers import find_function
+from bullpen.worker.judging import message_of, stack_of, told_by
 from bullpen.worker.messages import (
     LENGTH,
+    Begun,
     Done,
     FromProcess,
     LogLine,
@@ -99,10 +100,10 @@ class LineReporter:
         self._line = line
 
     def log(self, line: str) -> None:
-        self._line.send(LogLine(str(line)))
+        self._line.send(LogLine(storable(str(line))))
 
     def progress(self, value: Any) -> None:
-        self._line.send(Progress(value))
+        self._line.send(Progress(to_bytes(value, what="progress")))
 
     def then(self, job: NewJob) -> None:
         self._line.send(Then(job))
@@ -111,9 +112,12 @@ class LineReporter:
 def run_one(line: Line, job: RunJob) -> None:
     context = Context(job.job, job.data, FixedDesk(LineReporter(line)))
     line.running = context
+    line.send(Begun())
     answer: FromProcess
     try:
-        answer = Done(msgspec.to_builtins(find_function(job.handler)(context)))
+        result = find_function(job.handler)(context)
+        # How large it may be is the worker's to say.
+        answer = Done(to_bytes(result, what="result", limit=sys.maxsize))
     except BaseException as error:  # noqa: BLE001 - told to the worker, who judges it
         answer = _describe(error)
     line.running = None
@@ -121,20 +125,27 @@ def run_one(line: Line, job: RunJob) -> None:
 
 
 def _describe(error: BaseException) -> Raised:
-    retryable = False if isinstance(error, Unrecoverable) else getattr(error, "retryable", None)
-    code, status = getattr(error, "code", None), getattr(error, "status_code", getattr(error, "status", None))
+    retryable = False if isinstance(error, Unrecoverable) else told_by(error, "retryable")
+    code, status = told_by(error, "code"), told_by(error, "status_code")
+    if status is None:
+        status = told_by(error, "status")
     return Raised(
-        type=type(error).__name__,
-        message=str(error),
-        stack="".join(traceback.format_exception(error)),
+        type=storable(type(error).__name__),
+        message=message_of(error),
+        stack=storable(stack_of(error)),
         retryable=retryable if isinstance(retryable, bool) else None,
-        code=code if isinstance(code, str | int) else None,
-        status=status if isinstance(status, int) else None,
+        code=storable(code) if isinstance(code, str) else _number(code),
+        status=_number(status),
         postpone_s=error.delay if isinstance(error, Postpone) else None,
         limited_s=error.delay if isinstance(error, RateLimited) else None,
         limits_queue=isinstance(error, RateLimited) and error.whole_queue,
         cancelled=isinstance(error, JobCancelled),
     )
+
+
+def _number(told: object) -> int | None:
+    """One that fits into a message."""
+    return told if isinstance(told, int) and abs(told) < 2**63 else None
 
 
 def _die_with_the_worker() -> None:

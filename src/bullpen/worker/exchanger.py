@@ -7,7 +7,8 @@
 As many lanes as the store likes to have exchanges under way. While a lane travels, verdicts
 gather for the next; when none travels, a verdict leaves in the next turn of the loop, so none
 waits for company. Each asks for its share of the slots, so that jobs run while others travel.
-When the queues gave less than was asked for, one watcher waits for work on behalf of all of them.
+When the queues gave less than was asked for, one watcher waits for work on behalf of all of them,
+and brings what comes.
 """
 
 import asyncio
@@ -15,7 +16,8 @@ import contextlib
 import itertools
 import logging
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Set as AbstractSet
 
 from bullpen.errors import StoreCorrupt, StoreError, StoreTooNew
 from bullpen.job.record import ClaimedJob, JobRef
@@ -67,6 +69,10 @@ class Exchanger:
         self._share = appetite.share
         self._attention = asyncio.Event()
         self._watch = asyncio.Event()
+        self._patience: asyncio.Timeout | None = None
+        """Of the watcher, while it waits for work."""
+        self._watched: AbstractSet[str] = frozenset()
+        """The queues of its last watch."""
 
     # ── said by the worker ───────────────────────────────────────────────────────────────
 
@@ -84,18 +90,17 @@ class Exchanger:
 
     def stop_fetching(self) -> None:
         self._fetching = False
+        self._end_watch()
         self._attention.set()
 
     def resume_fetching(self) -> None:
         self._fetching = True
-        self._hungry = True
-        self._attention.set()
+        self._ask_for_more()
 
     def close(self) -> None:
         """End `run` once every verdict is delivered."""
-        self._fetching = False
+        self.stop_fetching()
         self._closing = True
-        self._attention.set()
 
     # ── travelling ───────────────────────────────────────────────────────────────────────
 
@@ -115,11 +120,12 @@ class Exchanger:
             if wants:
                 # Until this trip tells, a second one without verdicts would mostly come back empty.
                 self._hungry = False
-            answer = await self._exchange(settlements, wants)
+            answer = await self._exchange(settlements, wants, next(self._requests))
             self._strike_settled(settlements, answer)
-            self._take_in(wants, answer)
-            for ref in answer.failed:
-                self._on_failed(ref)
+            if self._take_in(wants, answer):
+                self._ask_for_more()
+            else:
+                self._watch_also(wants.queues)
 
     async def _something_to_carry(self) -> bool:
         """Wait for verdicts or hunger; False when all is done."""
@@ -154,9 +160,8 @@ class Exchanger:
     def _wants(self) -> Wants:
         return self._appetite.wants() if self._fetching else NOTHING
 
-    async def _exchange(self, settlements: list[Settlement], wants: Wants) -> Exchanged:
+    async def _exchange(self, settlements: list[Settlement], wants: Wants, request: str) -> Exchanged:
         """Go until there is an answer: the same request again cannot take effect twice."""
-        request = next(self._requests)
         pauses = Pauses(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
         while True:
             try:
@@ -188,32 +193,84 @@ class Exchanger:
         elif (run := self._book.find(settlement.lease.token)) is not None:
             self._observers.settled(run.job, settlement.verdict)
 
-    def _take_in(self, wants: Wants, answer: Exchanged) -> None:
+    def _take_in(self, wants: Wants, answer: Exchanged) -> bool:
+        """Start what came; whether there may be more."""
         got = dict.fromkeys(wants.queues, 0)
         for claimed in answer.claimed.jobs:
             got[claimed.lease.ref.queue] += 1
         may_be_more = self._appetite.take_in(wants, got)
         self._start(answer.claimed.jobs)
-        if may_be_more:
-            self._hungry = True
-            self._attention.set()
-        else:
-            self._watch.set()
+        for ref in answer.failed:
+            self._on_failed(ref)
+        return may_be_more
+
+    def _ask_for_more(self) -> None:
+        self._hungry = True
+        self._attention.set()
+
+    # ── watching ─────────────────────────────────────────────────────────────────────────
 
     async def _watch_for_work(self) -> None:
         pauses = Pauses(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
         while True:
             await self._watch.wait()
-            try:
-                await self._store.wait(self._appetite.queues, timeout_ms=_WATCH_MS)
-            except StoreError as error:
-                logger.warning("cannot watch for work: %s", error)
-                await asyncio.sleep(pauses.next_s())
-            else:
-                pauses.begin_anew()
             self._watch.clear()
-            self._hungry = True
-            self._attention.set()
+            wants = self._wants()
+            self._appetite.set_aside(wants)
+            # Only queues with a free slot: jobs that cannot start here would end each watch at once.
+            self._watched = wants.queues.keys()
+            came = await self._work_that_comes(wants, pauses)
+            may_be_more = self._take_in(wants, came or Exchanged())
+            if came is None:
+                continue  # whoever ended the watch says what is next
+            if may_be_more or not came.claimed.jobs:
+                self._ask_for_more()
+            else:
+                self._watch.set()
+
+    async def _work_that_comes(self, wants: Wants, pauses: Pauses) -> Exchanged | None:
+        """What came within a while; None if the watch was ended."""
+        if not wants:
+            return Exchanged()
+        request = next(self._requests)
+        try:
+            came = await self._wait_and_claim(wants, request)
+        except (StoreTooNew, StoreCorrupt):
+            raise
+        except StoreError as error:
+            logger.warning("cannot watch for work: %s", error)
+            await asyncio.sleep(pauses.next_s())
+            # It may have taken jobs all the same: a trip under the same request tells.
+            return await self._exchange([], wants, request)
+        pauses.begin_anew()
+        return came
+
+    async def _wait_and_claim(self, wants: Wants, request: str) -> Exchanged | None:
+        try:
+            async with asyncio.timeout(None) as self._patience:
+                return await self._store.wait_and_claim(
+                    wants.queues,
+                    worker=self._worker,
+                    lease_ms=self._lease_ms,
+                    request=request,
+                    timeout_ms=_WATCH_MS,
+                    at_most=wants.at_most,
+                )
+        except TimeoutError:
+            return None
+        finally:
+            self._patience = None
+
+    def _watch_also(self, queues: Iterable[str]) -> None:
+        """These gave less than was asked of them: what comes to them is to be heard of."""
+        self._watch.set()
+        if not self._watched >= set(queues):
+            self._end_watch()
+
+    def _end_watch(self) -> None:
+        patience, self._patience = self._patience, None
+        if patience is not None:
+            patience.reschedule(0)  # a time that has passed: it gives up at once
 
 
 def _warn(settlement: Settlement, outcome: SettleOutcome) -> None:

@@ -9,11 +9,12 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, assert_never
 
 from bullpen.clock import Clock
-from bullpen.errors import BullpenError, TenantRefused
+from bullpen.errors import TenantRefused
 from bullpen.job.options import to_ms
-from bullpen.job.record import ClaimedJob, CrashKind
+from bullpen.job.record import ClaimedJob, CrashKind, Failure
 from bullpen.job.spec import NewJob
 from bullpen.job.verdicts import Cancelled, Completed, Failed, Postponed, Released, Verdict
+from bullpen.job.words import storable
 from bullpen.journal.suspension import Suspension, found_in, merged
 from bullpen.observing import Adding, Attempt
 from bullpen.queue.payload import from_bytes, to_bytes
@@ -24,7 +25,7 @@ from bullpen.worker.desk import JobDesk, Surroundings
 from bullpen.worker.durable import IN_PLACE_MS
 from bullpen.worker.family import Leave
 from bullpen.worker.handlers import Mode, Registry
-from bullpen.worker.judging import timed_out, verdict_on_error, verdict_on_failure
+from bullpen.worker.judging import message_of, timed_out, verdict_on_error, verdict_on_failure
 from bullpen.worker.options import VerifyTenant, WorkerOptions
 from bullpen.worker.processes import ProcessCrash, Processes
 from bullpen.worker.running import Run, Stop, StopCause
@@ -37,6 +38,7 @@ OnVerdict = Callable[[Run, Verdict | None], None]
 
 # Looked up once, not for each job: on Python 3.11 a member of an enum costs as much as to make a small object.
 _ASYNC, _PROCESS = Mode.ASYNC, Mode.PROCESS
+_ENDS_ALL = (KeyboardInterrupt, GeneratorExit)
 
 
 class Executor:
@@ -60,7 +62,7 @@ class Executor:
         self._around: Surroundings | None = None
         self._usual_timeout_ms = to_ms("timeout", options.timeout)
         self._threads = Threads()
-        self._processes = Processes()
+        self._processes = Processes(options.max_memory_mb)
         self._ticker = Ticker(store, may_advance=may_advance_schedules())
 
     def prepare(self, claimed: ClaimedJob) -> Run | Verdict:
@@ -74,7 +76,7 @@ class Executor:
             return Postponed(self._options.unhandled_delay_ms, note)
         try:
             data = from_bytes(job.data, what="data", codec=self._options.codec)
-        except BullpenError as error:
+        except Exception as error:  # noqa: BLE001 - a codec is somebody else's code
             return verdict_on_error(error, job, self._options)
         desk = JobDesk(self._around or self._look_around(), claimed, has_steps=handler.mode is not _PROCESS)
         context = Context(job, data, desk)
@@ -104,6 +106,19 @@ class Executor:
         report(run, attempt.verdict)
 
     async def _attempt(self, run: Run, report: OnVerdict) -> None:
+        try:
+            verdict = await self._outcome(run)
+        except BaseException as error:
+            if isinstance(error, asyncio.CancelledError) or _ends_all(error):
+                raise  # the worker around it ends; if it does not, it sees that this run said nothing, and judges it
+            # What we do around a handler met what nobody thought of; a job without a verdict would hold its slot.
+            logger.exception("job %s could not be judged; it counts as failed", run.job.ref)
+            verdict = self.judge(run, error)
+        run.has_ended = True
+        report(run, None if run.over else verdict)
+
+    async def _outcome(self, run: Run) -> Verdict | None:
+        """What the handler's end means for its job, once its words are sent and whoever asked is told."""
         verdict: Verdict | None
         try:
             if run.job.is_tick:
@@ -121,8 +136,7 @@ class Executor:
         except HeldBack as held:
             run.context.log(held.why)
             await run.desk.reporter.flush()
-            report(run, held.verdict)
-            return
+            return held.verdict
         except Suspension as suspension:
             verdict = suspension.verdict
         except BaseExceptionGroup as group:
@@ -132,14 +146,23 @@ class Executor:
             verdict = Released(crash.kind, self._options.limits)
         except Leave as leave:
             verdict = leave.verdict
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a handler raises is its verdict
-            verdict = self._raised(run, error)
+        except BaseException as error:
+            if _ends_all(error):
+                raise
+            verdict = self._raised(run, error)  # whatever a handler raises is its verdict, also SystemExit
         run.has_ended = True
         if (said := run.desk.said) is not None and said.has_words:
             await said.flush()
         if run.handler.on_verdict is not None and verdict is not None:
             await run.handler.on_verdict(run.context, verdict)
-        report(run, None if run.over else verdict)
+        return verdict
+
+    def judge(self, run: Run, error: BaseException) -> Verdict | None:
+        """The verdict on a run that ended without one: never begun, cancelled by itself, or met by an accident."""
+        if run.stop is not None:
+            return self._stopped(run, run.stop)
+        failure = Failure(message_of(error) or type(error).__name__, type=storable(type(error).__name__))
+        return verdict_on_failure(failure, run.job, self._options)
 
     def _call(self, run: Run) -> Awaitable[Any]:
         if self._options.verify_tenant is None and run.handler.around is None:
@@ -197,10 +220,10 @@ class Executor:
     def _group_raised(self, run: Run, group: BaseExceptionGroup[BaseException]) -> Verdict | None:
         """Tasks of the handler may be suspended together; a failure among them counts first."""
         _, rest = group.split(Suspension)
-        if isinstance(rest, Exception):
-            return self._raised(run, rest)
         if rest is not None:
-            raise group
+            if _ends_all(rest):
+                raise group
+            return self._raised(run, rest)
         verdicts = [suspension.verdict for suspension in found_in(group)]
         parked = [verdict for verdict in verdicts if verdict is not None]
         return merged(parked) if len(parked) == len(verdicts) else None
@@ -221,6 +244,13 @@ class Executor:
     async def close(self) -> None:
         self._threads.close()
         await self._processes.close()
+
+
+def _ends_all(error: BaseException) -> bool:
+    """Whether this, or anything in this group, ends the process, so that no job can be judged by it."""
+    if isinstance(error, BaseExceptionGroup):
+        return error.subgroup(_ENDS_ALL) is not None
+    return isinstance(error, _ENDS_ALL)
 
 
 def _is_being_cancelled() -> bool:

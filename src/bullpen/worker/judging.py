@@ -2,12 +2,14 @@
 
 import math
 import traceback
+from typing import Any
 
 from bullpen.errors import JobCancelled, Postpone, RateLimited, Unrecoverable
 from bullpen.job.limits import CLOSE_AT_MOST_MS
 from bullpen.job.record import Failure, FailureKind, JobRecord
 from bullpen.job.verdicts import Cancelled, Failed, Limited, Postponed, Retry, Verdict
-from bullpen.scheduling.backoff import delay_ms
+from bullpen.job.words import storable
+from bullpen.scheduling.backoff import delay_ms, wait_ms
 from bullpen.worker.messages import Raised
 from bullpen.worker.options import RetryPolicy, WorkerOptions
 
@@ -32,11 +34,11 @@ class HandlerRaised(Exception):
 def verdict_on_error(error: BaseException, job: JobRecord, options: WorkerOptions) -> Verdict:
     """What becomes of a job whose handler raised."""
     if isinstance(error, Postpone):
-        return Postponed(round(error.delay * 1000), error.note)
+        return Postponed(wait_ms(error.delay), storable(error.note))
     if isinstance(error, RateLimited):
-        return Limited(min(max(0, round(error.delay * 1000)), CLOSE_AT_MOST_MS), group_only=not error.whole_queue)
+        return Limited(min(wait_ms(error.delay), CLOSE_AT_MOST_MS), group_only=not error.whole_queue)
     if isinstance(error, JobCancelled):
-        return Cancelled(str(error))
+        return Cancelled(message_of(error))
     verdict = verdict_on_failure(describe(error, options.retry_policy), job, options)
     if isinstance(verdict, Retry):
         verdict = Retry(verdict.failure, max(verdict.delay_ms, _told_to_wait_ms(error)))
@@ -53,13 +55,29 @@ def verdict_on_failure(failure: Failure, job: JobRecord, options: WorkerOptions)
 
 
 def describe(error: BaseException, policy: RetryPolicy) -> Failure:
-    """The error as it is kept with the job: message, type, stack."""
+    """The error as it is kept with the job: message, type, stack. Never raises, whatever the error is made of."""
     kind = FailureKind.ERROR if is_retryable(error, policy) else FailureKind.UNRECOVERABLE
     if isinstance(error, HandlerRaised):
         name, stack = error.raised.type, error.raised.stack
     else:
-        name, stack = type(error).__name__, "".join(traceback.format_exception(error))
-    return Failure(str(error)[:_MAX_MESSAGE] or name, kind, name, stack[-_MAX_STACK:])
+        name, stack = type(error).__name__, stack_of(error)
+    name = storable(name)
+    return Failure(message_of(error)[:_MAX_MESSAGE] or name, kind, name, storable(stack[-_MAX_STACK:]))
+
+
+def stack_of(error: BaseException) -> str:
+    """The stack with what led to it, as far as the error lets itself be printed."""
+    try:
+        return "".join(traceback.format_exception(error))
+    except Exception:  # noqa: BLE001 - the error's own code, which is called for its notes and causes
+        return "".join(traceback.format_tb(error.__traceback__))
+
+
+def message_of(error: BaseException) -> str:
+    try:
+        return storable(str(error))
+    except Exception as raised:  # noqa: BLE001 - the error's own code
+        return f"{type(error).__name__}, which cannot be printed: {type(raised).__name__}"
 
 
 def timed_out(timeout_ms: int) -> Failure:
@@ -70,7 +88,7 @@ def is_retryable(error: BaseException, policy: RetryPolicy) -> bool:
     """Whether another attempt could help."""
     if isinstance(error, Unrecoverable):
         return False
-    said = getattr(error, "retryable", None)
+    said = told_by(error, "retryable")
     if isinstance(said, bool):
         return said
     if isinstance(error, policy.never) or _code(error) in policy.never_codes:
@@ -79,14 +97,22 @@ def is_retryable(error: BaseException, policy: RetryPolicy) -> bool:
     return status is None or not 400 <= status < 500 or status in _RETRYABLE_STATUS
 
 
+def told_by(holder: object, attribute: str) -> Any:
+    """What an error says of itself; None where it says nothing, or fails at it."""
+    try:
+        return getattr(holder, attribute, None)
+    except Exception:  # noqa: BLE001 - a property of somebody's error may raise anything
+        return None
+
+
 def _code(error: BaseException) -> object:
-    code = getattr(error, "code", None)
+    code = told_by(error, "code")
     return code if isinstance(code, str | int) else None
 
 
 def _told_to_wait_ms(error: BaseException) -> int:
     """For how long whoever refused wants to be left alone, as errors of common clients say in seconds."""
-    seconds = getattr(error, "retry_after", None)
+    seconds = told_by(error, "retry_after")
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not math.isfinite(seconds):
         return 0
     return round(1000 * min(max(0, seconds), _LONGEST_TOLD_S))
@@ -94,9 +120,9 @@ def _told_to_wait_ms(error: BaseException) -> int:
 
 def _http_status(error: BaseException) -> int | None:
     """The HTTP status that common clients put on their errors."""
-    for holder in (error, getattr(error, "response", None)):
+    for holder in (error, told_by(error, "response")):
         for attribute in ("status_code", "status"):
-            status = getattr(holder, attribute, None)
+            status = told_by(holder, attribute)
             if isinstance(status, int) and not isinstance(status, bool):
                 return status
     return None

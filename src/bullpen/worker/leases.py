@@ -5,6 +5,7 @@ its overseer sees who blocks the worker's loop, and ends what outlasts its timeo
 """
 
 import asyncio
+import contextlib
 import logging
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
@@ -19,7 +20,7 @@ from bullpen.stores.workplace import Workplace
 from bullpen.upkeep.advancer import keep_advancing
 from bullpen.upkeep.rescuer import keep_rescuing
 from bullpen.worker.options import WorkerOptions
-from bullpen.worker.overseer import Charge, Overseer
+from bullpen.worker.overseer import Overseen, Overseer
 from bullpen.worker.running import LeaseBook, Run, Stop, StopCause
 from bullpen.worker.watchdog import Pulse
 
@@ -43,17 +44,18 @@ class LeaseKeeper:
         clock: Clock,
         book: LeaseBook,
         pulse: Pulse,
-        charge: Charge,
+        overseen: Overseen,
     ) -> None:
         self._store = store
         self._queues = queues
         self._options = options
         self._book = book
-        self._charge = charge
-        self._overseer = Overseer(store, options, clock, book, pulse, charge)
+        self._overseen = overseen
+        self._overseer = Overseer(store, options, clock, book, pulse, overseen)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stopping: asyncio.Event | None = None
         self._beat_now: asyncio.Event | None = None
+        self._tellings: set[asyncio.Future[None]] = set()
         self._started = threading.Event()
         self._failure: Exception | None = None
         self._thread = threading.Thread(target=self._run, name="bullpen-leases", daemon=True)
@@ -67,21 +69,32 @@ class LeaseKeeper:
 
     def beat_soon(self) -> None:
         """Let the store know of a new state without waiting for the next beat."""
-        if self._loop is not None and self._beat_now is not None:
-            self._loop.call_soon_threadsafe(self._beat_now.set)
+        if self._beat_now is not None:
+            self._call(self._beat_now.set)
 
     def tell_failed(self, ref: JobRef) -> None:
         """Look at a job that failed under no handler's eyes, and pass it on."""
-        if self._loop is not None:
-            asyncio.run_coroutine_threadsafe(self._overseer.tell_failed(ref), self._loop)
+        self._call(lambda: self._tell_soon(ref))
 
     def stop(self) -> None:
         """End the thread, with a last beat. Blocks: not for the event loop."""
         if self._loop is not None and self._stopping is not None and self._thread.is_alive():
-            self._loop.call_soon_threadsafe(self._stopping.set)
+            self._call(self._stopping.set)
             self._thread.join()
 
+    def _call(self, action: Callable[[], object]) -> None:
+        """In the lease thread, while it lives: the worker outlasts it, to finish what it has."""
+        if self._loop is None:
+            return
+        with contextlib.suppress(RuntimeError):  # its loop is closed
+            self._loop.call_soon_threadsafe(action)
+
     # ── in the lease thread ──────────────────────────────────────────────────────────────
+
+    def _tell_soon(self, ref: JobRef) -> None:
+        telling = asyncio.ensure_future(self._overseer.tell_failed(ref))
+        self._tellings.add(telling)  # or nobody would hold it while it is under way
+        telling.add_done_callback(self._tellings.discard)
 
     def _run(self) -> None:
         try:
@@ -91,7 +104,7 @@ class LeaseKeeper:
             if self._started.is_set():
                 # Without renewals every lease is lost in time; say so and let the worker end.
                 logger.exception("the lease thread failed")
-                self._charge.recycle("the lease thread failed")
+                self._overseen.recycle("the lease thread failed")
         finally:
             self._started.set()
 
@@ -151,10 +164,10 @@ class LeaseKeeper:
         renewals = await self._store.renew([run.lease for run in runs], lease_ms=self._options.lease_ms)
         for run, renewal in zip(runs, renewals, strict=True):
             if renewal == Renewal.LOST:
-                self._charge.ask_to_stop(run.lease.token, Stop(StopCause.LEASE_LOST))
+                self._overseen.ask_to_stop(run.lease.token, Stop(StopCause.LEASE_LOST))
 
     async def _bring_notices(self) -> None:
-        name = self._charge.info().name
+        name = self._overseen.info().name
         seen: set[str] = set()
         pauses = Pauses(_LOOK_S, _NOTICE_MS / 1000)
         while True:
@@ -168,7 +181,7 @@ class LeaseKeeper:
             known = {notice.lease.token: notice for notice in notices if self._book.find(notice.lease.token)}
             fresh = known.keys() - seen
             for token in fresh:
-                self._charge.ask_to_stop(token, Stop(StopCause.CANCELLED, known[token].reason))
+                self._overseen.ask_to_stop(token, Stop(StopCause.CANCELLED, known[token].reason))
             seen = set(known)
             if notices and not fresh:
                 # Known already and not yet over: `notices` would answer at once, again and again.
@@ -195,14 +208,14 @@ class LeaseKeeper:
             self._beat_now.set()
 
     async def _beat_once(self) -> None:
-        await self._store.beat(self._charge.info(), ttl_ms=3 * _BEAT_MS)
+        await self._store.beat(self._overseen.info(), ttl_ms=3 * _BEAT_MS)
 
     async def _look_after(self) -> None:
         while True:
             await asyncio.sleep(_LOOK_S if self._book else _IDLE_LOOK_S)
             await self._overseer.watch_the_loop()
             for run in self._overseer.overdue():
-                await self._try("end an overdue job", self._overseer.end_overdue, run)
+                await self._overseer.end_overdue(run)
             self._overseer.watch_memory()
 
     async def _try(self, what: str, do: Callable[..., Awaitable[None]], *arguments: object) -> None:

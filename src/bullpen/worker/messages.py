@@ -25,12 +25,16 @@ class StopJob(msgspec.Struct, frozen=True, tag_field="kind", tag="stop"):
     reason: str
 
 
+class Begun(msgspec.Struct, frozen=True, tag_field="kind", tag="begun"):
+    """The job has arrived: if the process ends now, it ended under this job."""
+
+
 class LogLine(msgspec.Struct, frozen=True, tag_field="kind", tag="log"):
     line: str
 
 
 class Progress(msgspec.Struct, frozen=True, tag_field="kind", tag="progress"):
-    value: Any
+    json: bytes
 
 
 class Then(msgspec.Struct, frozen=True, tag_field="kind", tag="then"):
@@ -38,7 +42,7 @@ class Then(msgspec.Struct, frozen=True, tag_field="kind", tag="then"):
 
 
 class Done(msgspec.Struct, frozen=True, tag_field="kind", tag="done"):
-    value: Any
+    json: bytes
 
 
 class Raised(msgspec.Struct, frozen=True, tag_field="kind", tag="raised"):
@@ -57,7 +61,7 @@ class Raised(msgspec.Struct, frozen=True, tag_field="kind", tag="raised"):
 
 
 ToProcess = RunJob | StopJob
-FromProcess = LogLine | Progress | Then | Done | Raised
+FromProcess = Begun | LogLine | Progress | Then | Done | Raised
 
 _encode = msgspec.msgpack.Encoder().encode
 _to_process: msgspec.msgpack.Decoder[ToProcess] = msgspec.msgpack.Decoder(ToProcess)

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from bullpen.errors import BadOption
+from bullpen.job.checks import check_at_least
 from bullpen.job.limits import QueueLimits, Rate
 from bullpen.job.options import Duration, check_rate, to_ms
 from bullpen.job.record import CrashLimits
@@ -74,7 +75,7 @@ class WorkerOptions:
     max_jobs: int | None = None
     """Recycle: after that many jobs the process drains and is replaced."""
     max_memory_mb: int | None = None
-    """Recycle: above that resident size the process drains and is replaced."""
+    """Recycle: above that resident size the process drains and is replaced, a handler's own after its job."""
     block_warning: Duration = 1
     """A handler that holds the event loop for longer is named in its job's log."""
     max_result_bytes: int = MAX_PAYLOAD_BYTES
@@ -95,19 +96,18 @@ class WorkerOptions:
         to_ms("grace", self.grace)
         if isinstance(self.concurrency, Mapping):
             for queue, slots in self.concurrency.items():
-                _positive(f"concurrency[{queue!r}]", slots)
+                check_at_least(f"concurrency[{queue!r}]", slots, 1)
         elif self.concurrency is not None:
-            _positive("concurrency", self.concurrency)
+            check_at_least("concurrency", self.concurrency, 1)
         check_rate("limiter", self.limiter)
         if self.weights is not None and self.shared is None:
             raise BadOption("weights: are for shared slots; say how many with shared=…")
         for queue, weight in (self.weights or {}).items():
-            _positive(f"weights[{queue!r}]", weight)
+            check_at_least(f"weights[{queue!r}]", weight, 1)
         for field in ("max_jobs", "max_memory_mb", "max_journal_entries", "max_journal_bytes", "shared"):
             if getattr(self, field) is not None:
-                _positive(field, getattr(self, field))
-        if isinstance(self.max_stalled, bool) or not isinstance(self.max_stalled, int) or self.max_stalled < 0:
-            raise BadOption(f"max_stalled: a whole number of 0 or more, not {self.max_stalled!r}")
+                check_at_least(field, getattr(self, field), 1)
+        check_at_least("max_stalled", self.max_stalled, 0)
 
     @property
     def lease_ms(self) -> int:
@@ -141,9 +141,3 @@ class WorkerOptions:
 
 def seconds(duration: Duration) -> float:
     return duration.total_seconds() if isinstance(duration, timedelta) else float(duration)
-
-
-def _positive(option: str, value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise BadOption(f"{option}: a whole number of 1 or more, not {value!r}")
-    return value

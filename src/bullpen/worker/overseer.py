@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from bullpen.clock import Clock
-from bullpen.errors import BullpenError
+from bullpen.errors import BullpenError, StoreError
 from bullpen.job.options import to_ms
 from bullpen.job.record import JobRecord, JobRef
 from bullpen.job.verdicts import Failed, Released, Settlement
@@ -20,9 +20,11 @@ from bullpen.worker.watchdog import Block, Pulse, who_blocks
 logger = logging.getLogger("bullpen.worker")
 
 _BLOCKED_MS = 100
+_AGAIN_MS = 1_000
+"""A store that refused to end a job is asked again that much later."""
 
 
-class Charge(Protocol):
+class Overseen(Protocol):
     """What the lease thread asks of the worker; each is safe from any thread."""
 
     def info(self) -> WorkerInfo: ...
@@ -32,7 +34,7 @@ class Charge(Protocol):
     def recycle(self, why: str) -> None: ...
 
     def gave_up(self, run: Run) -> None:
-        """This run was settled though its handler goes on."""
+        """This run's handler goes on after its time: it was settled without it, if the store was there."""
 
     def failed_unrun(self, job: JobRecord) -> None:
         """This job failed for good and no handler was there to say so."""
@@ -49,21 +51,22 @@ class Overseer:
         clock: Clock,
         book: LeaseBook,
         pulse: Pulse,
-        charge: Charge,
+        overseen: Overseen,
     ) -> None:
         self._store = store
         self._options = options
         self._clock = clock
         self._book = book
         self._pulse = pulse
-        self._charge = charge
+        self._overseen = overseen
         self._block: Block | None = None
+        self._end_again_ms = 0
         self._grace_ms = to_ms("timeout_grace", options.timeout_grace)
 
     def watch_memory(self) -> None:
         limit = self._options.max_memory_mb
         if limit is not None and (size := resident_mb()) > limit:
-            self._charge.recycle(f"memory is {size} MB, the limit is {limit}")
+            self._overseen.recycle(f"memory is {size} MB, the limit is {limit}")
 
     async def watch_the_loop(self) -> None:
         silent_ms = self._pulse.silent_ms()
@@ -82,39 +85,57 @@ class Overseer:
 
     def overdue(self) -> Iterator[Run]:
         """Those that were told to stop at their timeout, and did not in the time that they had for it."""
+        now_ms = self._clock.mono_ms()
+        if now_ms < self._end_again_ms:
+            return
         for run in self._book.runs():
-            if not run.over and self._clock.mono_ms() > run.deadline_ms + self._grace_ms:
+            # One with a verdict has ended; only the store is awaited, which may be away for long.
+            if not run.over and not run.is_judged and now_ms > run.deadline_ms + self._grace_ms:
                 yield run
 
     async def end_overdue(self, run: Run) -> None:
-        """Settle it as timed out though its handler goes on, and have the process replaced."""
-        run.over = True
+        """Settle it as timed out though its handler goes on, and have the process replaced.
+
+        The process is replaced also while the store is away; what it holds then comes back as its leases run out.
+        """
+        try:
+            await self._settle_overdue(run)
+        except StoreError as error:
+            self._end_again_ms = self._clock.mono_ms() + _AGAIN_MS
+            logger.warning("cannot end job %s, which outlasted its timeout, trying again: %s", run.job.ref, error)
+        loop_is_blocked = self._pulse.silent_ms() > _BLOCKED_MS
+        self._overseen.gave_up(run)
+        if loop_is_blocked:
+            await self._leave_at_once()
+
+    async def _settle_overdue(self, run: Run) -> None:
         verdict = verdict_on_failure(timed_out(run.timeout_ms), run.job, self._options)
+        # The same request each time that this is tried: it takes effect once.
         await self._store.settle([Settlement(run.lease, verdict)], request=f"overdue {run.lease.token}")
+        run.over = True
         await self._tell(run.job.ref, "outlasted its timeout and did not give way: ended without its handler")
         logger.error("job %s outlasted its timeout and its handler goes on", run.job.ref)
         if isinstance(verdict, Failed):
             await self.tell_failed(run.job.ref)
         else:
             self._options.observers.settled(run.job, verdict)
-        loop_is_blocked = self._pulse.silent_ms() > _BLOCKED_MS
-        self._charge.gave_up(run)
-        if loop_is_blocked:
-            await self._leave_at_once()
 
     async def _leave_at_once(self) -> None:
         """The loop can finish nothing more: hand back what else it holds and end the process."""
-        others = [run for run in self._book.runs() if not run.over]
-        await self._store.settle(
-            [Settlement(run.lease, Released()) for run in others], request=f"leave {self._charge.info().name}"
-        )
-        if not self._charge.replace_process():
+        others = [run for run in self._book.runs() if not run.over and not run.is_judged]
+        try:
+            await self._store.settle(
+                [Settlement(run.lease, Released()) for run in others], request=f"leave {self._overseen.info().name}"
+            )
+        except StoreError as error:
+            logger.warning("%s jobs could not be handed back; their leases will run out: %s", len(others), error)
+        if not self._overseen.replace_process():
             logger.error("the event loop is blocked and no supervisor is there to replace this process")
 
     async def tell_failed(self, ref: JobRef) -> None:
         """Pass on a job that failed under no handler's eyes."""
         try:
-            self._charge.failed_unrun(await self._store.job(ref))
+            self._overseen.failed_unrun(await self._store.job(ref))
         except BullpenError as error:
             logger.warning("job %s failed and cannot be looked at: %s", ref, error)
 

@@ -5,16 +5,22 @@ does not give way within a second, and its death is told apart from a failure of
 """
 
 import asyncio
+import logging
 import os
 import signal
 import socket
 import sys
 
+import msgspec
+
 from bullpen.errors import JobCancelled, Postpone, RateLimited
 from bullpen.job.record import CrashKind
+from bullpen.queue.payload import from_bytes
 from bullpen.worker.judging import HandlerRaised
+from bullpen.worker.memory import resident_mb
 from bullpen.worker.messages import (
     LENGTH,
+    Begun,
     Done,
     FromProcess,
     LogLine,
@@ -29,6 +35,8 @@ from bullpen.worker.messages import (
 from bullpen.worker.oom import OomWatch
 from bullpen.worker.running import Run
 
+logger = logging.getLogger("bullpen.worker")
+
 _GIVE_WAY_S = 1.0
 
 
@@ -40,36 +48,69 @@ class ProcessCrash(Exception):
         self.kind = kind
 
 
+class _EndedIdle(Exception):
+    """The process ended before it had its next job."""
+
+
 class Processes:
-    def __init__(self) -> None:
+    def __init__(self, max_memory_mb: int | None = None) -> None:
+        self._max_memory_mb = max_memory_mb
         self._idle: list[_Process] = []
         self._all: set[_Process] = set()
         self._oom = OomWatch()
 
     async def run(self, run: Run) -> object:
         """The handler's result; its error, or ProcessCrash, raised."""
-        process = self._idle.pop() if self._idle else await self._start()
+        message = frame(RunJob(run.job, run.context.data, run.handler.import_path))
+        while (process := self._take_idle()) is not None:
+            try:
+                return await self._run_in(process, run, message)
+            except _EndedIdle:
+                continue  # it ended before it had the job, which another one can do
+        process = await _Process.start()
+        self._all.add(process)
+        return await self._run_in(process, run, message)
+
+    async def _run_in(self, process: "_Process", run: Run, message: bytes) -> object:
         try:
-            value = await process.run(run)
+            value = await process.run(run, message)
         except (HandlerRaised, Postpone, RateLimited, JobCancelled):
-            self._idle.append(process)
-            raise
-        except asyncio.CancelledError:
-            if await process.give_way(run):
-                self._idle.append(process)
-            else:
-                self._all.discard(process)
+            self._put_back(process)
             raise
         except EOFError:
             self._all.discard(process)
-            raise self._explain(await process.ended()) from None
-        self._idle.append(process)
+            code = await process.ended()
+            if process.was_idle:
+                raise _EndedIdle from None
+            raise self._explain(code) from None
+        except BaseException:
+            # The job is to stop, or said what cannot be understood: either way its handler may go on.
+            if await process.give_way(run):
+                self._put_back(process)
+            else:
+                self._all.discard(process)
+            raise
+        self._put_back(process)
         return value
 
-    async def _start(self) -> "_Process":
-        process = await _Process.start()
-        self._all.add(process)
-        return process
+    def _take_idle(self) -> "_Process | None":
+        while self._idle:
+            process = self._idle.pop()
+            if process.is_alive:
+                return process
+            self._all.discard(process)
+            process.end_soon()
+        return None
+
+    def _put_back(self, process: "_Process") -> None:
+        """For the next job, unless this one left it too large."""
+        if self._max_memory_mb is not None and (size := process.resident_mb()) > self._max_memory_mb:
+            logger.info("a handler's process is replaced: memory is %s MB, the limit is %s", size, self._max_memory_mb)
+            self._all = {one for one in self._all if one.is_alive}  # those that were replaced before have ended by now
+            process.end_soon()
+            return
+        process.was_idle = True
+        self._idle.append(process)
 
     def _explain(self, code: int) -> ProcessCrash:
         if code == -signal.SIGKILL and self._oom.happened():
@@ -79,7 +120,8 @@ class Processes:
         return ProcessCrash(CrashKind.KILLED, f"its process ended itself with code {code}")
 
     async def close(self) -> None:
-        for process in self._all:
+        # Jobs that are just being cancelled take theirs out meanwhile.
+        for process in tuple(self._all):
             await process.kill()
         self._all.clear()
         self._idle.clear()
@@ -92,6 +134,15 @@ class _Process:
         self._process = process
         self._reader = reader
         self._writer = writer
+        self.was_idle = False
+        """It has done a job, and has not yet said that it has another."""
+
+    @property
+    def is_alive(self) -> bool:
+        return self._process.returncode is None and not self._reader.at_eof()
+
+    def resident_mb(self) -> int:
+        return resident_mb(self._process.pid)
 
     @classmethod
     async def start(cls) -> "_Process":
@@ -109,19 +160,21 @@ class _Process:
         reader, writer = await asyncio.open_connection(sock=ours)
         return cls(process, reader, writer)
 
-    async def run(self, run: Run) -> object:
+    async def run(self, run: Run, message: bytes) -> object:
         context = run.context
-        self._writer.write(frame(RunJob(run.job, context.data, run.handler.import_path)))
+        self._writer.write(message)
         while True:
             match await self._receive():
+                case Begun():
+                    self.was_idle = False
                 case LogLine(line):
                     context.log(line)
-                case Progress(value):
-                    context.progress(value)
+                case Progress(json):
+                    context.progress(from_bytes(json, what="progress"))
                 case Then(job):
                     context.then(job)
-                case Done(value):
-                    return value
+                case Done(json):
+                    return from_bytes(json, what="result")
                 case Raised() as raised:
                     raise _as_error(raised)
 
@@ -132,10 +185,16 @@ class _Process:
             async with asyncio.timeout(_GIVE_WAY_S):
                 while not isinstance(await self._receive(), Done | Raised):
                     pass
-        except (TimeoutError, EOFError):
+        except (TimeoutError, EOFError, msgspec.DecodeError):
             await self.kill()
             return False
         return True
+
+    def end_soon(self) -> None:
+        """Between two jobs; who closes all waits for its end."""
+        if self.is_alive:
+            self._process.kill()
+        self._writer.close()
 
     async def ended(self) -> int:
         self._writer.close()

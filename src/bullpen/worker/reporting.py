@@ -6,9 +6,9 @@ import logging
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from bullpen.errors import BullpenError
 from bullpen.job.record import JobRef
 from bullpen.job.spec import NewJob
+from bullpen.job.words import storable
 from bullpen.queue.payload import to_bytes
 from bullpen.stores.workplace import Workplace
 
@@ -51,7 +51,7 @@ class StoreReporter:
         self._sending: asyncio.Task[None] | None = None
 
     def log(self, line: str) -> None:
-        self._lines.append(str(line))
+        self._lines.append(storable(str(line)))
         self._send_soon()
 
     def progress(self, value: Any) -> None:
@@ -83,7 +83,13 @@ class StoreReporter:
         # A flush came first, and may have been the job's end: then nobody is left to await us.
         if self._due:
             # Owned by this reporter: `flush` awaits it before the job is settled.
-            self._sending = self._loop.create_task(self._send())
+            self._sending = self._loop.create_task(self._send_after(self._sending))
+
+    async def _send_after(self, earlier: "asyncio.Task[None] | None") -> None:
+        """So that lines keep their order, and whoever awaits the newest has awaited all."""
+        if earlier is not None:
+            await earlier
+        await self._send()
 
     async def _send(self) -> None:
         self._due = False
@@ -94,5 +100,5 @@ class StoreReporter:
                 await self._store.add_log(self._ref, lines)
             if progress is not None:
                 await self._store.set_progress(self._ref, progress)
-        except BullpenError as error:
+        except Exception as error:  # noqa: BLE001 - no error of a store may become the job's
             logger.warning("words of job %s were lost: %s", self._ref, error)

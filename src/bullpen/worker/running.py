@@ -34,6 +34,7 @@ class Run:
         "desk",
         "handler",
         "has_ended",
+        "is_judged",
         "over",
         "stop",
         "task",
@@ -60,6 +61,8 @@ class Run:
         """The first reason to stop; later ones change nothing."""
         self.has_ended = False
         """The handler is through; only its verdict is on its way, which nothing may interrupt."""
+        self.is_judged = False
+        """Its verdict is with those who carry it to the store."""
         self.over = False
         """The job was settled without waiting for its handler: whatever that still does is void."""
 
@@ -75,6 +78,13 @@ class Run:
     def ignores_stop(self) -> bool:
         """It was told to stop, and its handler goes on."""
         return self.stop is not None and self.task is not None and not self.task.done()
+
+    @property
+    def ended_by(self) -> BaseException | None:
+        """The error that its task ended by; None as long as it goes on, or where it came to its end."""
+        if self.task is None or not self.task.done():
+            return None
+        return asyncio.CancelledError() if self.task.cancelled() else self.task.exception()
 
     def ask_to_stop(self, stop: Stop) -> None:
         """Tell the handler; code at an await and processes are interrupted, threads must look."""

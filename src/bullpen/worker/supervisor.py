@@ -14,7 +14,8 @@ import signal
 import socket
 import sys
 
-from bullpen.errors import BadHandler, BadOption, BullpenError
+from bullpen.errors import BadHandler, BullpenError
+from bullpen.job.checks import check_at_least
 from bullpen.job.record import CrashKind
 from bullpen.scheduling.pauses import Pauses
 from bullpen.worker.handlers import find_function
@@ -45,8 +46,7 @@ class Supervisor:
     """Keeps a number of worker processes running; each calls the factory for its own worker."""
 
     def __init__(self, factory: str, *, processes: int = 1) -> None:
-        if isinstance(processes, bool) or not isinstance(processes, int) or processes < 1:
-            raise BadOption(f"processes: a whole number of 1 or more, not {processes!r}")
+        check_at_least("processes", processes, 1)
         self._factory = factory
         self._processes = processes
         # Made here only to know its store, its limits and its grace; it never runs in this process.
@@ -75,6 +75,7 @@ class Supervisor:
                     for _ in range(self._processes):
                         tasks.create_task(self._keep_one())
         finally:
+            await self._end_the_rest()
             await self._store.close()
 
     def stop(self) -> None:
@@ -91,7 +92,13 @@ class Supervisor:
         while not self._stopping.is_set():
             name = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
             born = loop.time()
-            code = await self._live_and_die(name)
+            try:
+                code = await self._live_and_die(name)
+            except OSError as error:
+                # No process to be had now (EAGAIN, ENOMEM): those that live go on, and this place tries again.
+                logger.warning("cannot start a worker, trying again: %s", error)
+                await self._pause(pauses.next_s())
+                continue
             # Told to stop before it could listen to signals, a process ends by ours; it had no job yet.
             asked = code in (0, EXIT_REPLACE) or (self._stopping.is_set() and code == -signal.SIGTERM)
             if not asked:
@@ -120,21 +127,30 @@ class Supervisor:
         self.running[name] = process
         if self._stopping.is_set():
             process.send_signal(signal.SIGTERM)
-        try:
-            return await self._wait(process)
-        finally:
-            del self.running[name]
+        code = await self._wait(process)
+        del self.running[name]
+        return code
 
     async def _wait(self, process: asyncio.subprocess.Process) -> int:
         """Its exit code; a process that outlasts its own grace period after a stop is killed."""
         ended = asyncio.create_task(process.wait())
         stopping = asyncio.create_task(self._stopping.wait())
-        await asyncio.wait([ended, stopping], return_when=asyncio.FIRST_COMPLETED)
-        stopping.cancel()
-        done, _ = await asyncio.wait([ended], timeout=self._grace_s + _KILL_AFTER_S)
-        if not done:
-            process.kill()
-        return await ended
+        try:
+            await asyncio.wait([ended, stopping], return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait([ended], timeout=self._grace_s + _KILL_AFTER_S)
+            if not done:
+                process.kill()
+            return await ended
+        finally:
+            stopping.cancel()
+            ended.cancel()
+
+    async def _end_the_rest(self) -> None:
+        """Those that live though nobody keeps them any more, since `run` was cancelled: as on a stop."""
+        if self.running:
+            self.stop()
+            await asyncio.gather(*(self._wait(process) for process in self.running.values()))
+            self.running.clear()
 
     async def _report(self, name: str, code: int) -> None:
         """A process died unasked: its jobs are handed back now, with the reason."""

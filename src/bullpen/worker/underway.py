@@ -1,11 +1,12 @@
-"""The runs that are underway on a worker: their deadlines, and the wait until none is left."""
+"""The runs that are underway on a worker: their deadlines, their ends, and the wait until none is left."""
 
 import asyncio
+from collections.abc import Callable
 
 from bullpen.clock import Clock
 from bullpen.worker.running import Run, Stop, StopCause
 
-_DEADLINE_EVERY_S = 0.05
+_LOOK_EVERY_S = 0.05
 
 
 class Underway:
@@ -26,6 +27,10 @@ class Underway:
 
     def end(self, run: Run) -> None:
         self._runs.discard(run)
+        self.look_if_quiet()
+
+    def look_if_quiet(self) -> None:
+        """After a run has ended, or was settled without its handler."""
         if self._all_quiet is not None and not self.unfinished():
             self._all_quiet.set()
 
@@ -39,17 +44,23 @@ class Underway:
 
     def cancel(self) -> None:
         """End them where they are; what they held is handed back by whoever calls this."""
-        for run in self._runs:
+        runs, self._runs = self._runs, set()
+        for run in runs:
             if run.task is not None:
                 run.task.cancel()
 
-    async def watch_deadlines(self) -> None:
-        """One look at all runs now and then, where a timer for each job would cost more than most jobs."""
+    async def watch(self, on_silent_end: Callable[[Run, BaseException], None]) -> None:
+        """Stop what has outlasted its time, and tell of what ended without a word, with the error that it ended by.
+
+        One look at all runs now and then: a timer and a callback for each job would cost more than most jobs.
+        """
         while True:
-            await asyncio.sleep(_DEADLINE_EVERY_S)
+            await asyncio.sleep(_LOOK_EVERY_S)
             now_ms = self._clock.mono_ms()
             for run in tuple(self._runs):
-                if now_ms >= run.deadline_ms:
+                if (error := run.ended_by) is not None:
+                    on_silent_end(run, error)
+                elif now_ms >= run.deadline_ms:
                     run.ask_to_stop(Stop(StopCause.TIMED_OUT))
 
     async def quiet_within(self, limit_s: float, unless: asyncio.Event | None = None) -> None:

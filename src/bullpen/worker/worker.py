@@ -26,6 +26,7 @@ from bullpen.worker.executor import Executor
 from bullpen.worker.handlers import Handlers, Registry
 from bullpen.worker.leases import LeaseKeeper
 from bullpen.worker.options import WorkerOptions, seconds
+from bullpen.worker.runner import first_of
 from bullpen.worker.running import LeaseBook, Run, Stop, StopCause
 from bullpen.worker.signals import listening
 from bullpen.worker.supervised import EXIT_REPLACE, SUPERVISED, Ended, own_name
@@ -97,7 +98,11 @@ class Worker:
         self._loop = asyncio.get_running_loop()
         self._started_ms = self._clock.now_ms()
         await self._store.open()
-        await declare_limits(self._store, self.options.queue_limits)
+        try:
+            await declare_limits(self._store, self.options.queue_limits)
+        except BaseException:
+            await self._store.close()
+            raise
         pulse = Pulse(self._clock)
         self._leases = LeaseKeeper(
             self.store.another(), self._registry.queues, self.options, self._clock, self._book, pulse, self
@@ -108,7 +113,7 @@ class Worker:
                 async with self.options.observers.serving(self):
                     await self._work()
             except ExceptionGroup as group:
-                raise _first_of(group) from group
+                raise first_of(group) from group
             finally:
                 self._state = WorkerState.STOPPED
                 await self._hand_back_the_rest()
@@ -141,7 +146,7 @@ class Worker:
     async def _work(self) -> None:
         async with asyncio.TaskGroup() as tasks:
             trips = tasks.create_task(self._exchanger.run(), name="exchanger")
-            deadlines = tasks.create_task(self._underway.watch_deadlines(), name="deadlines")
+            watch = tasks.create_task(self._underway.watch(self._on_silent_end), name="watch over runs")
             self._enter(WorkerState.READY)
             served = ", ".join(f"{queue} ({slots} at once)" for queue, slots in self._slots.items())
             logger.info("worker %s serves %s", self.name, served)
@@ -152,7 +157,7 @@ class Worker:
             self._exchanger.close()
             await asyncio.wait([trips], timeout=_LAST_TRIPS_S)
             trips.cancel()
-            deadlines.cancel()
+            watch.cancel()
 
     def _enter(self, state: WorkerState) -> None:
         self._state = state
@@ -200,13 +205,19 @@ class Worker:
             return
         self._book.enter(run)
         self._underway.begin(run, now_ms)
-        # Owned by this worker through `_underway`; it reports to `_on_verdict` whatever happens.
+        # Owned by this worker through `_underway`, which sees whether it has reported to `_on_verdict`.
         assert self._loop is not None
         # With a name, or asyncio would make up one for each, which takes longer than all else about a task.
         run.task = asyncio.Task(self._executor.perform(run, self._on_verdict), loop=self._loop, name=claimed.job.name)
 
+    def _on_silent_end(self, run: Run, error: BaseException) -> None:
+        """Judged here, or its job would hang and its slot be lost; not where the worker itself is interrupted."""
+        if not isinstance(error, KeyboardInterrupt):
+            self._on_verdict(run, None if run.over else self._executor.judge(run, error))
+
     def _on_verdict(self, run: Run, verdict: Verdict | None) -> None:
         self._underway.end(run)
+        run.is_judged = True
         self._exchanger.finish(run.claimed, verdict)
         if verdict is None:
             self._book.strike(run.lease.token)
@@ -262,6 +273,7 @@ class Worker:
         self._call(lambda: self._recycle(why))
 
     def gave_up(self, run: Run) -> None:
+        self._call(self._underway.look_if_quiet)
         if os.environ.get(SUPERVISED):
             self.recycle(f"job {run.job.ref} does not give way")
 
@@ -280,12 +292,6 @@ class Worker:
             self._loop.call_soon_threadsafe(action)
         except RuntimeError:
             pass  # the loop has ended, and every job with it
-
-
-def _first_of(group: BaseExceptionGroup[Exception]) -> Exception:
-    """What went wrong, out of the task groups that it passed through."""
-    first = group.exceptions[0]
-    return _first_of(first) if isinstance(first, BaseExceptionGroup) else first
 
 
 async def _nothing() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bullpen import CheckpointFailed, CheckpointMissing, LeaseLost, SandboxRefused
+from bullpen import CheckpointFailed, CheckpointMissing, LeaseLost, SandboxRefused, WorkspaceUnsaved
 from bullpen.agents.checkpoints import Workspace
 from bullpen.agents.manifest import MOST_PACKS, SMALL
 from bullpen.agents.sandbox import SandboxPool
@@ -222,3 +222,37 @@ async def test_a_large_file_that_only_moved_is_not_kept_again(make: MakeWorkspac
     await _sh(workspace, "mkdir deep; mv large deep/er")
     await workspace.save(2)
     assert len(await _blobs(records) - before) == 1
+
+
+async def test_what_code_made_unreadable_is_saved_too(make: MakeWorkspace) -> None:
+    first = make()
+    await _sh(first, "mkdir -p shut/deep; echo 1 > shut/deep/n; echo 2 > n; chmod 000 n shut/deep shut")
+    assert await first.save(1) is not None
+    assert await first.save(2) is None, "nothing has changed"
+    await first.close()
+    assert await _sh(make(), "cat shut/deep/n n") == "1\n2\n"
+
+
+async def test_what_cannot_be_reached_is_left_out(make: MakeWorkspace, caplog: pytest.LogCaptureFixture) -> None:
+    """Folders in folders until no path is long enough: what is beside them is safe."""
+    first = make()
+    await _sh(
+        first,
+        'echo 1 > n; python3 -c \'import os\nfor _ in range(60): os.mkdir("d" * 100); os.chdir("d" * 100)\'',
+    )
+    assert await first.save(1) is not None
+    assert "cannot be read" in caplog.text
+    await first.close()
+    assert await _sh(make(), "cat n") == "1\n"
+
+
+async def test_more_than_can_be_saved_is_told_until_it_is_gone(make: MakeWorkspace, records: Records) -> None:
+    workspace = make()
+    await _sh(workspace, "echo 1 > n")
+    before = await workspace.save(1)
+    await _sh(workspace, "truncate -s 15M hole1 hole2 hole3; echo 2 > n")
+    with pytest.raises(WorkspaceUnsaved, match="larger"):
+        await workspace.save(2)
+    assert await records.files.checkpoint("t1") == before
+    await _sh(workspace, "rm hole*")
+    assert await workspace.save(3) is not None

@@ -1,5 +1,7 @@
 """A conversation that outgrows the window goes on in short, the same in every activation."""
 
+import pytest
+
 from bullpen.agents.llm.models import ModelTable, table_of
 from bullpen.agents.llm.scripted import CallTurn, ScriptedProvider, Turn
 from bullpen.agents.llm.words import NONE, Message, Request, Role, Usage, user
@@ -83,3 +85,43 @@ async def test_the_next_activation_finds_all_of_it_on_record(records: Records) -
     again = Reader()
     assert await _run(records, again, 2) == first
     assert again.requests == []
+
+
+@pytest.mark.parametrize("before", [0, 2], ids=["at once", "later"])
+async def test_results_that_alone_are_too_much_are_shortened(records: Records, before: int) -> None:
+    """The last messages stay, but not whole: else no telling in short would help."""
+    requests: list[Request] = []
+
+    @tool(policy=Policy.READ_ONLY)
+    async def dump(n: int) -> str:
+        """Read a whole book."""
+        return f"book {n} " + "y" * 15_000
+
+    def answer(request: Request) -> Turn:
+        requests.append(request)
+        if request.tool_choice == NONE:
+            return Turn(text="in short", usage=Usage(_tokens(request.messages), 20))
+        done = sum(one.tool_choice != NONE for one in requests) - 1
+        usage = Usage(_tokens(request.messages), 20)
+        if done < before:
+            return Turn(calls=(CallTurn("read", {"n": done}, id=f"r{done}"),), usage=usage)
+        if done < before + 2:
+            return Turn(calls=tuple(CallTurn("dump", {"n": n}, id=f"d{done}-{n}") for n in range(4)), usage=usage)
+        return Turn(text="done", usage=usage)
+
+    async def run(epoch: int) -> LoopResult:
+        recorder = Recorder(records.database, "r1", epoch)
+        await recorder.begin()
+        options = LoopOptions(limits=LoopLimits(reply_tokens=500, steps=200))
+        loop = AgentLoop(recorder, ScriptedProvider(answer), _MODELS, Toolbox([read, dump]), options)
+        return await loop.run("small", [user("read all of it")])
+
+    result = await run(1)
+    assert (result.stop, result.text) == (Stop.ANSWER, "done")
+    assert max(_tokens(request.messages) for request in requests) < _WINDOW
+    last = [one.text for one in requests[-1].messages[-1].results]
+    assert [text[:6] for text in last] == ["book 0", "book 1", "book 2", "book 3"]
+    assert all(text.endswith("the rest of it is left out") for text in last)
+    asked = len(requests)
+    assert await run(2) == result
+    assert len(requests) == asked

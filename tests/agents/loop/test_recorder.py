@@ -158,7 +158,7 @@ async def test_a_bill_above_what_was_held_is_paid_by_who_pays_and_told(
 
 async def test_a_bill_of_a_task_that_another_made_is_paid_by_who_pays_for_that(records: Records) -> None:
     parent = Budget(task="r0", tenant=TENANT, payer=purse(TENANT), most=50)
-    budget = Budget(task="r1", tenant=TENANT, payer=parent.account, most=20)
+    budget = Budget(task="r1", tenant=TENANT, payer=parent.account, most=20, above=parent)
     async with records.credits.ledger() as ledger:
         await parent.open(ledger, 40)
         await budget.open(ledger, 20)

@@ -177,3 +177,35 @@ async def test_nothing_of_a_task_is_open_after_its_end(records: Records) -> None
     paid = await records.credits.balance(TENANT)
     assert (paid.available, paid.held, paid.spent) == (910, 0, 90)
     assert await records.credits.unbalanced() == []
+
+
+async def test_tasks_that_another_pays_for_take_more_through_it_all_at_once(records: Records) -> None:
+    """Each within its own limit, all of them within the limit of the one that pays, and nobody waits for another."""
+    tasks, limit = 8, 350
+    await records.credits.deposit(TENANT, 1_000, key="first")
+    parent = Budget(task="p", tenant=TENANT, payer=purse(TENANT), most=limit)
+    made = [
+        Budget(task=f"c{n}", tenant=TENANT, payer=parent.account, most=50, above=parent) for n in range(tasks)
+    ]  # fmt: skip
+    async with records.credits.ledger() as ledger:
+        await parent.open(ledger, 10 * tasks)
+        for budget in made:
+            await budget.open(ledger, 10)
+
+    async def spend(budget: Budget) -> bool:
+        try:
+            async with records.credits.ledger() as ledger:
+                await ledger.hold(f"{budget.task}/0/1", [budget.account], 50, run=budget.task, more=budget.cover)
+        except CreditsShort:
+            return False
+        return True
+
+    # Six times 50, and what was set aside for two that come too late, are all that the limit has room for.
+    assert sum(await asyncio.gather(*map(spend, made))) == 6
+    async with records.credits.ledger() as ledger:
+        for budget in made:
+            await settle_all(ledger, budget.task, budget)
+        assert await settle_all(ledger, "p", parent) == (300, 20)
+    paid = await records.credits.balance(TENANT)
+    assert (paid.available, paid.held, paid.spent) == (700, 0, 300)
+    assert await records.credits.unbalanced() == []

@@ -4,6 +4,7 @@ E002 belongs to the API, which alone knows who calls (`tests/server/test_uploads
 """
 
 import asyncio
+import dataclasses
 import os
 import shutil
 from collections.abc import AsyncIterator
@@ -25,6 +26,7 @@ from bullpen.agents.tools.policy import Policy
 from bullpen.agents.tools.tool import Tool, ToolContext, tool
 from bullpen.agents.words import Submitted, TaskProblem, problem_of
 from bullpen.errors import BadOption, CreditsShort
+from bullpen.job.record import JobRef
 from bullpen.records.blobs.blobs import Blobs
 from bullpen.records.blobs.folder import FolderHome
 from bullpen.records.database import Database
@@ -202,14 +204,33 @@ def _small_pool(folder: Path, **options: Any) -> SandboxPool:
 
 
 @needs_bubblewrap
-async def test_e004_no_sandbox_is_free(agents_with: Making, tmp_path: Path) -> None:
+@pytest.mark.parametrize("policy", [Policy.READ_ONLY, Policy.ONCE])
+async def test_e004_no_sandbox_is_free_for_a_while(agents_with: Making, tmp_path: Path, policy: Policy) -> None:
+    """The task waits in its line with no attempt used, nobody is asked, and nothing is paid for what was not done."""
+    run_priced = dataclasses.replace(run_code, policy=policy, isolation=Level.NAMESPACE, price=500)
+    async with _small_pool(tmp_path / "sandboxes", acquire_timeout=2) as pool:
+        making = agents_with(_asks_for("run_code"), [run_priced], surroundings=Sandboxed(pool))
+        async with making as agents, working(agents):
+            taken = await pool.acquire(timeout=_PATIENCE_S)
+            sent = await _submit(agents)
+            _check(_problem_in(await _first(agents, sent, ProgressKind.JOB_RETRYING)), "E004", retryable=True)
+            await pool.release(taken)
+            result = await agents.result(sent.run_id, timeout=_PATIENCE_S)
+            assert (result.output, result.credits_charged) == ("it said: exit", 60 * 100 + 500)
+            [task] = await agents.tasks(sent.run_id)
+            assert (await agents.pen.store.job(JobRef(task.queue, task.id))).attempts_made <= 1
+
+
+@needs_bubblewrap
+async def test_e004_no_sandbox_is_free_for_too_long(agents_with: Making, tmp_path: Path) -> None:
     async with _small_pool(tmp_path / "sandboxes", acquire_timeout=0.1) as pool:
         making = agents_with(_asks_for("run_code"), [run_code], surroundings=Sandboxed(pool))
         async with making as agents, working(agents):
             taken = await pool.acquire(timeout=_PATIENCE_S)
-            sent = await _submit(agents)
-            assert "no sandbox" in (await agents.result(sent.run_id, timeout=_PATIENCE_S)).output
-            _check(_problem_in(await _first(agents, sent, ProgressKind.TOOL_FAILED)), "E004", retryable=True)
+            sent = await _submit(agents, timeout=2)
+            result = await agents.result(sent.run_id, timeout=_PATIENCE_S)
+            assert result.status == "failed"
+            _check(result.error, "E004", retryable=True)
             await pool.release(taken)
 
 
@@ -267,6 +288,29 @@ async def leave_file(ctx: ToolContext) -> str:
     """Write a file."""
     await (await ctx.needs_sandbox()).write("a.txt", b"a")
     return "left"
+
+
+@needs_bubblewrap
+async def test_e010_a_workspace_that_is_too_large_is_told_to_the_model(agents_with: Making, tmp_path: Path) -> None:
+    """The call is not made again and again: the run goes on."""
+    calls: list[str] = []
+
+    @tool(policy=Policy.READ_ONLY)
+    async def make_holes(ctx: ToolContext) -> str:
+        """Make files that take no room."""
+        calls.append(ctx.key)
+        await (await ctx.needs_sandbox()).run(["truncate", "-s", "15M", "one", "two", "three"])
+        return "made"
+
+    async with _small_pool(tmp_path / "sandboxes") as pool:
+        making = agents_with(_asks_for("make_holes"), [make_holes], surroundings=Sandboxed(pool))
+        async with making as agents, working(agents):
+            sent = await _submit(agents)
+            result = await agents.result(sent.run_id, timeout=_PATIENCE_S)
+            assert result.status == "completed"
+            assert result.output.startswith("it said: made\n(the workspace cannot be saved: ")
+            assert len(calls) == 1
+            _check(_problem_in(await _first(agents, sent, ProgressKind.TOOL_FAILED)), "E010", retryable=True)
 
 
 @needs_bubblewrap

@@ -12,6 +12,7 @@ from bullpen import Bullpen
 from bullpen.agents.agents import Agents
 from bullpen.agents.equipping import equipped
 from bullpen.agents.sandbox.registry import Registry
+from bullpen.agents.tools.policy import Policy
 from bullpen.records.files.words import FileKind
 
 _TEAM = """
@@ -39,6 +40,15 @@ async def test_equipment_is_there_while_they_are_open(tmp_path: Path) -> None:
             async with agents:
                 assert {"code_execute", "file_write", "generate_document"} <= {tool.name for tool in agents.tools}
         assert len(agents.tools) == 0
+
+
+async def test_tools_know_that_sandboxes_have_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else they refuse to work in them, and what was done out there would be done twice."""
+    monkeypatch.setenv("BULLPEN_SANDBOX_NETWORK", "yes")
+    async with Bullpen(f"sqlite:{tmp_path / 'a.db'}") as pen:
+        async with Agents(pen, f"sqlite:{tmp_path / 'records.db'}", providers=[], equipment=equipped) as agents:
+            assert agents.tools.find("code_execute").policy is Policy.ONCE
+            assert agents.tools.find("shell_execute").policy is Policy.ONCE
 
 
 @pytest.mark.skipif(shutil.which("bwrap") is None and not os.environ.get("CI"), reason="bubblewrap is not installed")

@@ -5,13 +5,14 @@ from collections.abc import Sequence
 import pytest
 
 from bullpen.agents.agents import Agents
-from bullpen.agents.forking import Edit, read_all
+from bullpen.agents.forking import Edit
 from bullpen.agents.llm.scripted import CallTurn, Turn
 from bullpen.agents.llm.words import Request, Role, StopReason, Usage
 from bullpen.agents.tools.policy import Policy
 from bullpen.agents.tools.tool import Tool, ToolContext, tool
 from bullpen.agents.words import Submitted, TaskResult
 from bullpen.errors import BadOption, RecordMissing
+from bullpen.records.journal import SqlJournal, read_all
 from tests.agents.runs.conftest import TENANT, Making, working
 
 _PATIENCE_S = 60
@@ -55,7 +56,7 @@ async def test_a_fork_has_the_steps_before_it_and_does_those_after(agents_with: 
         assert result.output == "stamp it: no stamp"
         assert desk.calls == 1
         assert result.credits_charged == first.credits_charged // 2
-        kept = await read_all((await agents.records()).database, first.task_id)
+        kept = await read_all(SqlJournal((await agents.records()).database), first.task_id)
         assert b"1. of all" in (kept[1].value or b""), "the first run stays as it was"
 
 

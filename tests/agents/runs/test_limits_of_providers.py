@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from sqlalchemy import update
 
 from bullpen import Bullpen
 from bullpen.agents.agents import Agents
@@ -14,18 +15,21 @@ from bullpen.agents.llm.health import HEALTHY, Health
 from bullpen.agents.llm.models import ModelTable, table_of
 from bullpen.agents.llm.openai import OpenAIProvider
 from bullpen.agents.llm.provider import Provider
-from bullpen.agents.llm.scripted import ScriptedProvider, Turn
-from bullpen.agents.llm.words import Usage
+from bullpen.agents.llm.scripted import CallTurn, Fault, ScriptedProvider, Turn
+from bullpen.agents.llm.words import Request, Role, Usage
+from bullpen.agents.tools.policy import Policy
+from bullpen.agents.tools.tool import ToolContext, tool
 from bullpen.agents.words import Submitted
 from bullpen.errors import JobMissing, QueueMissing
 from bullpen.job.record import JobRecord
 from bullpen.job.state import State
 from bullpen.records.records import Records
 from bullpen.records.runs.words import ProgressKind
+from bullpen.records.tables.runs import task as task_table
 from tests.agents.llm.asking import endpoint
 from tests.agents.llm.openai_server import stream, whole, words
 from tests.agents.llm.wire_server import Answer, WireServer, serving
-from tests.agents.runs.conftest import TENANT, working
+from tests.agents.runs.conftest import TENANT, Making, working
 from tests.support.places import Place
 from tests.worker.waiting import until
 
@@ -198,3 +202,28 @@ async def test_a_task_waits_no_longer_than_it_may_take(two_workers: Both, status
         assert (result.status, result.credits_charged) == ("timeout", 0)
         assert result.error is not None
         assert result.error.code == "E011"
+
+
+async def test_what_a_task_waited_for_before_does_not_count_where_it_meets_a_limit(
+    agents_with: Making, records: Records
+) -> None:
+    """It began an hour ago, as one does that a person had to answer, and has worked for a moment."""
+    refusals = iter(range(2))
+
+    @tool(policy=Policy.READ_ONLY)
+    async def rest(ctx: ToolContext) -> str:
+        """Rest."""
+        async with records.database.writing() as connection:
+            earlier = update(task_table).values(started_ms=task_table.c.started_ms - 3_600_000)
+            await connection.execute(earlier.where(task_table.c.id == ctx.run))
+        return "rested"
+
+    def answer(request: Request) -> Turn:
+        if request.messages[-1].role is not Role.TOOL:
+            return Turn(calls=(CallTurn("rest", {}, id="c1"),), usage=Usage(1, 1))
+        refused = next(refusals, None) is not None
+        return Turn(error=Fault("model-limited", retry_after=0.05)) if refused else Turn(text="hi", usage=Usage(1, 1))
+
+    async with agents_with(answer, [rest]) as agents, working(agents):
+        sent = await _submit(agents, timeout=60)
+        assert (await agents.result(sent.run_id, timeout=_PATIENCE_S)).output == "hi"

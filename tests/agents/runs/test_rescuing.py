@@ -1,6 +1,7 @@
 """A job that ends while nobody works on it takes its task with it: on record, with what it held given back."""
 
 import asyncio
+import uuid
 from collections.abc import Sequence
 
 import msgspec
@@ -10,9 +11,13 @@ from bullpen import WorkerOptions
 from bullpen.agents import rescuing, workshop
 from bullpen.agents.agents import Agents
 from bullpen.agents.ending import Ending, budget_of
+from bullpen.agents.llm.scripted import CallTurn, Turn
+from bullpen.agents.llm.words import Request, Role, Usage
 from bullpen.agents.loop.recorder import Recorder
 from bullpen.agents.loop.words import Stop
 from bullpen.agents.rescuing import Rescuer
+from bullpen.agents.tools.policy import Policy
+from bullpen.agents.tools.tool import tool
 from bullpen.agents.words import Submitted, TaskRequest, TaskTerms, problem_at
 from bullpen.job.entries import JournalEntry
 from bullpen.job.record import Failure, FailureKind
@@ -43,9 +48,22 @@ async def _in_the_queue(agents: Agents) -> Submitted:
 
 async def _claimed(agents: Agents, *, lease_ms: int) -> Settlement:
     """Taken by a worker that is not there; how it would settle a job that ran too long."""
-    claimed = await agents.pen.store.claim({_QUEUE: 1}, worker="doomed", lease_ms=lease_ms, request="claim")
+    claimed = await agents.pen.store.claim({_QUEUE: 1}, worker="doomed", lease_ms=lease_ms, request=uuid.uuid4().hex)
     (job,) = claimed.jobs
     return Settlement(job.lease, Failed(Failure("timed out after 9 s", FailureKind.TIMEOUT, "TimeoutError")))
+
+
+async def _loses_its_worker(agents: Agents, sent: Submitted) -> None:
+    """Once more than it may."""
+    await _claimed(agents, lease_ms=1)
+    job = agents.pen.queue(_QUEUE).job(sent.task_id)
+    worker = agents.pen.worker(options=WorkerOptions(max_stalled=0, lease=1))
+    running = asyncio.create_task(worker.run())
+    try:
+        await until(job.record, lambda record: record.state is State.FAILED)
+    finally:
+        worker.stop()
+        await running
 
 
 async def _nothing_is_held(records: Records) -> None:
@@ -81,20 +99,61 @@ async def test_a_job_that_was_removed_fails_its_task(agents_with: Making, record
 async def test_a_job_that_lost_its_worker_too_often_fails_its_task(agents_with: Making, records: Records) -> None:
     async with agents_with(says("hello")) as agents:
         sent = await _in_the_queue(agents)
-        await _claimed(agents, lease_ms=1)
-        job = agents.pen.queue(_QUEUE).job(sent.task_id)
-        worker = agents.pen.worker(options=WorkerOptions(max_stalled=0, lease=1))
-        running = asyncio.create_task(worker.run())
-        async with asyncio.timeout(_PATIENCE_S):
-            while (await job.record()).state is not State.FAILED:
-                await asyncio.sleep(0.05)  # between two looks
-        worker.stop()
-        await running
+        await _loses_its_worker(agents, sent)
         assert (await agents.run(sent.run_id)).state is TaskState.QUEUED
         [result] = await _rescuer(agents, records).rescue()
         assert result.error is not None
         assert result.error.code == "E999"
         await _nothing_is_held(records)
+
+
+async def test_a_job_that_lost_its_worker_too_often_goes_on_as_long_as_its_task_gets_further(
+    agents_with: Making, records: Records
+) -> None:
+    """Once for each step that was done; a task that loses all its workers at one step ends."""
+    looked = asyncio.Event()
+    go_on = asyncio.Event()
+
+    @tool(policy=Policy.READ_ONLY)
+    async def look() -> str:
+        """Look."""
+        looked.set()
+        await go_on.wait()
+        return "seen"
+
+    def answer(request: Request) -> Turn:
+        calls = () if request.messages[-1].role is Role.TOOL else (CallTurn("look", {}, id="c1"),)
+        return Turn(text="" if calls else "done", calls=calls, usage=Usage(10, 20))
+
+    async def up_to_the_call() -> None:
+        looked.clear()
+        async with working(agents, grace=0):
+            await looked.wait()
+
+    async with asyncio.timeout(_PATIENCE_S), agents_with(answer, [look]) as agents:
+        sent = await _in_the_queue(agents)
+        job = agents.pen.queue(_QUEUE).job(sent.task_id)
+        await up_to_the_call()
+        await _loses_its_worker(agents, sent)
+        assert await _rescuer(agents, records).rescue() == []
+        assert (await job.record()).state is State.PRIORITIZED, "the model has answered since it began"
+        go_on.set()
+        async with working(agents):
+            assert (await agents.result(sent.run_id)).output == "done"
+        told = [event async for event in agents.follow(sent.run_id)]
+        assert len([event for event in told if event.kind is ProgressKind.LLM_COMPLETED]) == 2
+        go_on.clear()
+        other = await _in_the_queue(agents)
+        await up_to_the_call()
+        await _loses_its_worker(agents, other)
+        await _rescuer(agents, records).rescue()
+        await up_to_the_call()
+        await _loses_its_worker(agents, other)
+        [result] = await _rescuer(agents, records).rescue()
+        assert result.error is not None
+        assert (result.task_id, result.error.code) == (other.task_id, "E999")
+        assert (await records.credits.balance(TENANT)).held == 0
+        assert await records.credits.unbalanced() == []
 
 
 async def test_a_job_that_ran_beyond_the_workers_limit_ends_its_task_as_too_long(

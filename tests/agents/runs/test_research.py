@@ -153,6 +153,63 @@ async def test_what_was_found_is_shortened_to_what_the_model_can_read(agents_wit
         assert question * 900 in asked[0]
 
 
+async def test_it_joins_what_there_is_when_its_time_is_over(agents_with: Making, records: Records) -> None:
+    """One of its two agents is never begun: the queue is paused."""
+
+    @tool(policy=Policy.IDEMPOTENT, name="web_search")
+    async def search() -> str:
+        """Search, and let nobody begin after that."""
+        await agents.pen.queue("agent-standard").pause()
+        return "found"
+
+    def answer(request: Request) -> Turn:
+        last = request.messages[-1]
+        if "# What was found" in last.text:
+            return Turn(text="joined: " + last.text.split("# What was found")[1], usage=_USAGE)
+        calls = () if last.role is Role.TOOL else (CallTurn("web_search", {}, id="c1"),)
+        return Turn(text="" if calls else "an answer", calls=calls, usage=_USAGE)
+
+    async with agents_with(answer, [search]) as agents, working(agents, concurrency=1):
+        result = await _run(agents, questions=("sun", "moon"), timeout=6.0)
+        assert result.status == "completed"
+        assert "an answer" in result.output
+        assert "No answer was found." in result.output
+        parts = [task.state for task in await agents.tasks(result.run_id) if task.parent is not None]
+        assert set(parts) == {TaskState.COMPLETED, TaskState.CANCELLED}
+        assert (await records.credits.balance(TENANT)).held == 0
+        assert await records.credits.unbalanced() == []
+
+
+async def test_an_agent_that_needs_more_than_was_set_aside_for_it_spends_up_to_its_limit(
+    agents_with: Making, records: Records
+) -> None:
+    """Its call costs 90 credits: 80 are set aside for it, all that its run has, and 160 are its limit."""
+    output = 4_096
+    asked = Usage(0, output)
+
+    def answer(request: Request) -> Turn:
+        return Turn(text="joined" if "# What was found" in request.messages[-1].text else "found", usage=asked)
+
+    dear = table_of(
+        {
+            "version": "test",
+            "credits_per_dollar": "100",
+            "models": {
+                "parrot": {
+                    "provider": "scripted", "context_window": 100_000, "max_output": output, "input": "0",
+                    "output": "220",
+                }
+            },
+        }
+    )  # fmt: skip
+    async with agents_with(answer, models=dear) as agents, working(agents):
+        result = await _run(agents, questions=("sun",), max_credits=200)
+        assert (result.status, result.output) == ("completed", "joined")
+        purse = await records.credits.balance(TENANT)
+        assert (purse.held, purse.spent) == (0, 2 * output * 22_000) == (0, result.credits_charged)
+        assert await records.credits.unbalanced() == []
+
+
 async def test_all_of_it_is_cancelled(agents_with: Making, records: Records) -> None:
     async with agents_with(researches) as agents:
         sent = await agents.submit(TaskRequest(prompt="the sky", task_type="wide_research"), tenant=TENANT)

@@ -65,7 +65,7 @@ async def test_a_pool_is_listed_and_restarted_once_by_command(
     assert shown.keys() == {sandbox.id, ready}
     busy = shown[sandbox.id]
     assert (busy["driver"], busy["isolation"], busy["worker"]) == ("bubblewrap", "namespace", "worker-1")
-    assert (busy["state"], busy["tenant"], shown[ready]["state"]) == ("in use", "acme", "warm")
+    assert (busy["state"], busy["tenant"], shown[ready]["state"]) == ("in-use", "acme", "warm")
 
     assert await _bullpen(address, "restart") == {"count": 1}
     await telling.tell()

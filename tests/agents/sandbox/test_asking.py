@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from bullpen.agents.sandbox import Limits, SandboxSpec
+from bullpen.agents.sandbox import Limits, PoolOptions, SandboxSpec
 from bullpen.agents.sandbox.asking import SandboxAsked, check_asked, spec_for, usual_spec
+from bullpen.agents.sandbox.settings import pool_options_from
 from bullpen.errors import BadOption
 
 _MOST = SandboxSpec(limits=Limits(memory_mb=512, cpus=2, disk_mb=64, timeout=60), packages=("pandas", "rich"))
@@ -63,3 +64,25 @@ def test_the_environment_says_how_large_it_is(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("BULLPEN_SANDBOX_DISK_MB", "much")
     with pytest.raises(BadOption, match="BULLPEN_SANDBOX_DISK_MB"):
         usual_spec()
+
+
+def test_the_environment_says_what_may_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = SandboxAsked(network=True, packages=("rich",))
+    with pytest.raises(BadOption, match=r"sandbox\.network"):
+        check_asked(asked, usual_spec())
+    monkeypatch.setenv("BULLPEN_SANDBOX_NETWORK", "yes")
+    monkeypatch.setenv("BULLPEN_SANDBOX_PACKAGES", "pandas==2.2.3, rich")
+    assert check_asked(asked, usual_spec()) is asked
+    assert spec_for(asked, usual_spec()) == SandboxSpec(limits=Limits(network=True), packages=("rich",))
+    monkeypatch.setenv("BULLPEN_SANDBOX_NETWORK", "maybe")
+    with pytest.raises(BadOption, match="BULLPEN_SANDBOX_NETWORK"):
+        usual_spec()
+
+
+def test_the_environment_says_how_many_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert pool_options_from() == PoolOptions()
+    monkeypatch.setenv("BULLPEN_SANDBOX_MOST", "1")
+    assert pool_options_from() == PoolOptions(most=1, warm=1)
+    monkeypatch.setenv("BULLPEN_SANDBOX_WARM", "2")
+    with pytest.raises(BadOption, match="BULLPEN_SANDBOX_WARM: a whole number from 0 to 1"):
+        pool_options_from()

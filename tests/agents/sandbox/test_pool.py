@@ -41,7 +41,7 @@ async def test_a_warm_one_is_lent_and_replaced(pool_of: MakePool) -> None:
     sandbox = await pool.acquire(tenant="acme")
     assert sandbox.id in ready
     assert pool.stats().from_warm == 1
-    assert [(one.id, one.tenant) for one in pool.list() if one.state == "in use"] == [(sandbox.id, "acme")]
+    assert [(one.id, one.tenant) for one in pool.list() if one.state == "in-use"] == [(sandbox.id, "acme")]
     stats = await _stats(pool, lambda stats: stats.available == 2)
     assert (stats.size, stats.in_use) == (3, 1)
 

@@ -32,6 +32,11 @@ class Drawer:
         self.files[f"{key}/{name}"] = Kept(data, mime, dict(metadata or {}))
         return f"{key}/{name}"
 
+    def named(self, name: str) -> Kept:
+        """The only one of this name."""
+        [kept] = [one for key, one in self.files.items() if key.endswith(f"/{name}")]
+        return kept
+
 
 @pytest.fixture
 def drawer() -> Drawer:

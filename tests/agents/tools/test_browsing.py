@@ -77,8 +77,8 @@ async def test_a_long_page_is_cut_and_kept(browsers: Browsers, site: Site, ctx: 
     url = site.put("/", "<p>" + "word " * 500)
     opened = await browser_action(browsers, shown=100).call(ctx, {"action": "open", "url": url})
     assert len(opened["text"]) < 200
-    assert "the artifact r1/3/page.txt" in opened["text_note"]
-    assert drawer.files["r1/3/page.txt"].data.count(b"word") == 500
+    assert "/page.txt (page.txt, " in opened["text_note"]
+    assert drawer.named("page.txt").data.count(b"word") == 500
 
 
 async def test_a_click_that_opens_another_page_leads_there(browse: Tool, site: Site, ctx: ToolContext) -> None:

@@ -1,5 +1,6 @@
 """Code and commands in a real sandbox: what comes out, what is cut, and what is refused."""
 
+import asyncio
 import dataclasses
 import shutil
 from typing import Any
@@ -11,7 +12,7 @@ from bullpen.agents.tools.executing import code_execute, shell_execute
 from bullpen.agents.tools.policy import Policy
 from bullpen.agents.tools.tool import ToolContext
 from bullpen.agents.tools.toolbox import Toolbox
-from bullpen.errors import BadData, BadOption, IsolationTooWeak, ToolError
+from bullpen.errors import BadData, BadOption, IsolationTooWeak, ToolError, ToolTimeout
 from tests.agents.tools.conftest import Drawer, SandboxedContext
 
 CODE = code_execute()
@@ -78,8 +79,8 @@ async def test_long_output_is_cut_in_the_middle_and_kept_whole(boxed: ToolContex
     assert result["stdout"].endswith("999\n1000\n")
     assert "characters left out" in result["stdout"]
     assert len(result["stdout"]) < 200
-    assert "the artifact r1/3/stdout.txt (stdout.txt, 3893 bytes)" in result["stdout_note"]
-    kept = drawer.files["r1/3/stdout.txt"]
+    assert "/stdout.txt (stdout.txt, 3893 bytes)" in result["stdout_note"]
+    kept = drawer.named("stdout.txt")
     assert kept.data.decode().splitlines() == [str(n) for n in range(1, 1001)]
     assert kept.mime == "text/plain"
     assert "stderr_note" not in result
@@ -88,7 +89,7 @@ async def test_long_output_is_cut_in_the_middle_and_kept_whole(boxed: ToolContex
 async def test_what_a_sandbox_did_not_keep_is_not_claimed(with_sandbox: SandboxedContext, drawer: Drawer) -> None:
     boxed = await with_sandbox(output_bytes=1_000)
     result = await shell_execute(shown=100).call(boxed, {"command": "seq 1 100000"})
-    size = len(drawer.files["r1/3/stdout.txt"].data)
+    size = len(drawer.named("stdout.txt").data)
     assert f"only the first {size} bytes were kept" in result["stdout_note"]
 
 
@@ -148,3 +149,27 @@ def test_weaker_walls_are_refused() -> None:
 def test_a_bad_setting_is_refused() -> None:
     with pytest.raises(BadOption, match="longest_s"):
         code_execute(longest_s=0)
+
+
+async def test_waiting_for_the_sandbox_is_not_counted(boxed: ToolContext) -> None:
+    """Two calls side by side: the second has its whole time when the first one is done."""
+    first, second = (dataclasses.replace(SHELL, timeout_s=1.5) for _ in range(2))
+    command = {"command": "sleep 1; echo done"}
+    found = await asyncio.gather(first.call(boxed, command), second.call(boxed, command))
+    assert [one["stdout"] for one in found] == ["done\n", "done\n"]
+
+
+async def test_what_is_done_with_the_sandbox_is_counted(boxed: ToolContext) -> None:
+    hasty = dataclasses.replace(SHELL, timeout_s=0.3)
+    with pytest.raises(ToolTimeout):
+        await hasty.call(boxed, {"command": "sleep 5"})
+
+
+async def test_a_call_made_again_names_what_it_wrote_this_time(boxed: ToolContext, drawer: Drawer) -> None:
+    """After a crash it has the same key, and may print otherwise."""
+    brief = shell_execute(shown=10)
+    for word in ("first", "again", "first"):
+        result = await brief.call(boxed, {"command": f"for n in 1 2 3 4 5; do echo {word}; done"})
+        named = result["stdout_note"].split("the artifact ")[1].split(" ")[0]
+        assert drawer.files[named].data == f"{word}\n".encode() * 5
+    assert len(drawer.files) == 2

@@ -98,6 +98,19 @@ async def test_a_service_that_refuses_every_question(guarded_server: RedisServer
     assert await carries_a_job(guarded_server.url.replace("//", f"//ann:{SECRET}@"))
 
 
+async def test_who_may_not_ask_for_the_time_waits_all_the_same(guarded_server: RedisServer) -> None:
+    """And claims by its own clock, on a trip of its own."""
+    store = RedisStore(guarded_server.url.replace("//", f"//ann:{SECRET}@"), prefix=fresh_prefix())
+    async with opened(store):
+        expecting = asyncio.create_task(
+            store.wait_and_claim({"mail": 1}, worker="w", lease_ms=1000, request="c1", timeout_ms=120_000)
+        )
+        await asyncio.sleep(0)
+        await store.add([NewJob("mail", "welcome")], request="r1")
+        (claimed,) = (await asyncio.wait_for(expecting, 60)).claimed.jobs
+    assert claimed.job.name == "welcome"
+
+
 async def test_a_wrong_password_is_not_worth_another_try(guarded_server: RedisServer) -> None:
     refused = await refusal(guarded_server.url.replace("//", f"//ann:{SECRET}x@"))
     assert not isinstance(refused, StoreUnavailable)

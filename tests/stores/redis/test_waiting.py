@@ -55,5 +55,22 @@ async def test_a_cancelled_sleeper_leaves_the_marker(harness: RedisHarness, stor
     assert await harness.raw.zscore(f"{harness.prefix}:mail:marker", "0") == 0
 
 
+async def test_who_waits_to_claim_has_asked_already(harness: RedisHarness, store: RedisStore) -> None:
+    """The claim lies at the server, behind the pop: the job comes with the news of it."""
+    await store.add([NewJob("other", "so that the server knows the scripts")], request="r0")
+    await store.claim({"other": 1}, worker="w", lease_ms=1000, request="c0")
+    expecting = asyncio.create_task(
+        store.wait_and_claim({"mail": 1}, worker="w", lease_ms=1000, request="c1", timeout_ms=120_000)
+    )
+    while not (asleep := [one for one in await harness.raw.client_list() if "b" in one["flags"]]):
+        await asyncio.sleep(0)
+    assert int(asleep[0]["qbuf"]) > 0
+    asked = (await harness.raw.info("commandstats"))["cmdstat_evalsha"]["calls"]
+    await store.add([NewJob("mail", "welcome")], request="r1")
+    (claimed,) = (await asyncio.wait_for(expecting, 60)).claimed.jobs
+    assert claimed.job.name == "welcome"
+    assert (await harness.raw.info("commandstats"))["cmdstat_evalsha"]["calls"] == asked + 2  # the add and the claim
+
+
 async def _is_blocked(harness: RedisHarness) -> bool:
     return int((await harness.raw.info("clients"))["blocked_clients"]) > 0

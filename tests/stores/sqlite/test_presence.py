@@ -2,12 +2,16 @@
 
 import fcntl
 import os
+import shutil
 import time
 from pathlib import Path
 
 import pytest
 
+from bullpen.job.record import CrashLimits
+from bullpen.job.spec import NewJob
 from bullpen.stores.sqlite.presence import DeadProcess, Neighbours, Presence, find_dead
+from tests.support.sqlite_harness import SqliteHarness
 
 
 @pytest.fixture
@@ -114,3 +118,17 @@ def test_what_a_process_left_that_died_on_its_way_in_is_removed(folder: Path) ->
     (dead,) = find_dead(folder, "own")
     dead.bury()
     assert list(folder.iterdir()) == []
+
+
+async def test_expired_leases_are_recovered_though_the_folder_was_removed(tmp_path: Path) -> None:
+    """Nobody can be told dead without it; jobs come back as their leases run out."""
+    harness = SqliteHarness(tmp_path)
+    store = await harness.open()
+    await store.add([NewJob("mail", "welcome", id="x")], request="add")
+    await store.claim({"mail": 1}, worker="worker-1", lease_ms=30_000, request="claim")
+    (folder,) = tmp_path.glob("*-live")
+    shutil.rmtree(folder)
+    await harness.advance(30_001)
+    rescued = await store.rescue(["mail"], limits=CrashLimits())
+    assert [ref.id for ref in rescued.recovered] == ["x"]
+    await harness.close()

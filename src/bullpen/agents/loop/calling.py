@@ -8,7 +8,7 @@ import msgspec
 from bullpen.agents.llm.words import ToolCall, ToolResult
 from bullpen.agents.tools.shortening import shortened
 from bullpen.agents.tools.tool import Tool, ToolContext
-from bullpen.errors import AgentError, BadData, CheckpointFailed, CheckpointMissing
+from bullpen.errors import AgentError, BadData, CheckpointFailed, CheckpointMissing, SandboxTimeout, WorkspaceUnsaved
 
 _encode = msgspec.json.Encoder().encode
 
@@ -19,7 +19,7 @@ async def called(
     """Call it: what the model is told, of at most so many characters, and what went wrong, if anything did."""
     try:
         found = await tool.call(context, arguments)
-    except (CheckpointFailed, CheckpointMissing):
+    except (CheckpointFailed, CheckpointMissing, SandboxTimeout):
         raise  # nothing that a model could do otherwise
     except (AgentError, BadData) as error:
         return ToolResult(call.id, await as_text(context, tool, str(error), most), is_error=True), error
@@ -36,3 +36,9 @@ async def as_text(context: ToolContext, tool: Tool, value: object, most: int) ->
     data = text.encode(errors="replace")
     short = await shortened(context, f"{tool.name}-{name}", data, most=most, mime=mime)
     return f"{short.text}\n({short.note})"
+
+
+def unsaved(result: ToolResult, error: WorkspaceUnsaved) -> ToolResult:
+    """What came of a call whose files are not safe: the model may make room, and the next call saves them."""
+    note = f"{error}. What is in it since the last call that was saved may be lost: remove what is not needed."
+    return msgspec.structs.replace(result, text=f"{result.text}\n({note})", is_error=True)

@@ -5,15 +5,14 @@ Whether it is time is read off what is on record, so that each activation decide
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from bullpen.agents.llm.models import Model
 from bullpen.agents.llm.words import NONE, Conversation, Message, Request, Role, Usage, size_of, system, user
+from bullpen.agents.loop.fitting import BYTES_A_TOKEN, FULL, fitted, room_for
 
-_FULL = 0.75
-"""Of the window: beyond it a conversation is compacted."""
-_BYTES_A_TOKEN = 3
-"""Of what no provider has counted yet; most texts have more."""
 _KEPT = 6
-"""Messages at the end that stay as they are."""
+"""Messages at the end that stay, if they have room."""
 _ASK = (
     "You will be shown the first part of a conversation between a user and an assistant with tools. Write down, in"
     " short, all that the assistant needs in order to go on without it: what was asked for, what was found out, what"
@@ -27,25 +26,49 @@ def is_full(
 ) -> bool:
     """Whether the next call may not fit. `counted` is what the last one used, whose answer is at `counted_at`."""
     if counted is None:
-        tokens = size_of(messages) // _BYTES_A_TOKEN
+        tokens = size_of(messages) // BYTES_A_TOKEN
     else:
-        tokens = counted.total_tokens + size_of(messages[counted_at + 1 :]) // _BYTES_A_TOKEN
-    return tokens + reply_tokens > model.context_window * _FULL and _cut(messages) is not None
+        tokens = counted.total_tokens + size_of(messages[counted_at + 1 :]) // BYTES_A_TOKEN
+    return tokens + reply_tokens > model.context_window * FULL
 
 
-def request_for(model: str, messages: Sequence[Message], reply_tokens: int) -> Request:
-    """Asks the model to tell the first part in short."""
-    cut = _cut(messages)
-    assert cut is not None
-    told = "\n\n".join(map(_as_text, messages[_begin(messages) : cut]))
-    return Request(model=model, messages=(system(_ASK), user(told)), max_tokens=reply_tokens, tool_choice=NONE)
+def request_for(name: str, model: Model, messages: Sequence[Message], reply_tokens: int) -> Request | None:
+    """Asks the model to tell the first part in short; None if all is in the part that stays."""
+    if (cut := _cut(messages, _room(model, reply_tokens))) is None:
+        return None
+    texts = list(map(_as_text, messages[_begin(messages) : cut]))
+    told = "\n\n".join(fitted(texts, room_for(model, _ASK, reply_tokens)))
+    return Request(model=name, messages=(system(_ASK), user(told)), max_tokens=reply_tokens, tool_choice=NONE)
 
 
-def compacted(messages: Sequence[Message], summary: str) -> Conversation:
-    """The conversation with its first part in short."""
-    cut = _cut(messages)
-    assert cut is not None
-    return Conversation((*messages[: _begin(messages)], user(_SO_FAR + summary), *messages[cut:]))
+def compacted(model: Model, messages: Conversation, summary: str | None, reply_tokens: int) -> Conversation:
+    """The conversation with its first part in short, if there was one, and no more of long results than has room."""
+    room = _room(model, reply_tokens)
+    cut, begin = _cut(messages, room), _begin(messages)
+    if cut is not None and summary is not None:
+        return Conversation((*messages[:begin], user(_SO_FAR + summary), *_shortened(messages[cut:], room)))
+    tail = _shortened(messages[begin:], room)
+    return messages if tail == messages[begin:] else Conversation((*messages[:begin], *tail))
+
+
+def _room(model: Model, reply_tokens: int) -> int:
+    """Bytes of the part that stays: the other half is for what comes before it, and for what comes next."""
+    return max(0, room_for(model, "", reply_tokens) // 2)
+
+
+def _shortened(messages: tuple[Message, ...], room: int) -> tuple[Message, ...]:
+    """The same in so many bytes, as far as that can be had from results."""
+    texts = [result.text for message in messages for result in message.results]
+    rest = size_of(_with_results(messages, [""] * len(texts)))
+    return _with_results(messages, fitted(texts, room - rest))
+
+
+def _with_results(messages: tuple[Message, ...], texts: Sequence[str]) -> tuple[Message, ...]:
+    text = iter(texts)
+    return tuple(
+        replace(message, results=tuple(replace(result, text=next(text)) for result in message.results))
+        for message in messages
+    )
 
 
 def _begin(messages: Sequence[Message]) -> int:
@@ -53,13 +76,19 @@ def _begin(messages: Sequence[Message]) -> int:
     return next((n for n, one in enumerate(messages) if one.role is Role.ASSISTANT), len(messages))
 
 
-def _cut(messages: Sequence[Message]) -> int | None:
-    """Where the part that stays begins: at an answer of the model, so that no result loses its call."""
+def _cut(messages: Sequence[Message], room: int) -> int | None:
+    """Where the part that stays begins: at an answer of the model, so that no result loses its call.
+
+    It is of a few messages; of fewer where they have no room, but for the last answer and what came of it.
+    """
     begin = _begin(messages)
-    for place in range(len(messages) - _KEPT, begin + 1, -1):
-        if messages[place].role is Role.ASSISTANT:
-            return place
-    return None
+    turns = [n for n in range(begin + 1, len(messages)) if messages[n].role is Role.ASSISTANT]
+    place = max((n for n in turns if n <= len(messages) - _KEPT), default=None)
+    start = begin if place is None else place
+    later = [n for n in turns if n > start]
+    if not later or size_of(tuple(messages[start:])) <= room:
+        return place
+    return next((n for n in later if size_of(tuple(messages[n:])) <= room), later[-1])
 
 
 def _as_text(message: Message) -> str:

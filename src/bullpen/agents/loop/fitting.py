@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 from bullpen.agents.llm.models import Model
 
-_FULL = 0.75
-"""Of the window: tokens are only guessed from bytes here."""
-_BYTES_A_TOKEN = 3
+FULL = 0.75
+"""Of the window, which is as much as is filled: tokens are only guessed from bytes."""
+BYTES_A_TOKEN = 3
+"""Of what no provider has counted yet; most texts have more."""
 _LEAST = 200
 """Bytes of each text, whatever the room."""
 _CUT = "\n… the rest of it is left out"
@@ -14,7 +15,7 @@ _CUT = "\n… the rest of it is left out"
 
 def room_for(model: Model, rest: str, reply_tokens: int) -> int:
     """Bytes that a question has left beside the rest of it, and beside its answer."""
-    return int(model.context_window * _FULL - reply_tokens) * _BYTES_A_TOKEN - len(rest.encode(errors="replace"))
+    return int(model.context_window * FULL - reply_tokens) * BYTES_A_TOKEN - len(rest.encode(errors="replace"))
 
 
 def fitted(texts: Sequence[str], room: int) -> list[str]:

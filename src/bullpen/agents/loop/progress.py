@@ -13,6 +13,8 @@ from bullpen.records.runs.words import ProgressKind, Told
 
 _EVERY_S = 0.5
 _MOST_LINES, _MOST_CHARACTERS = 20, 500
+_KEPT = 200
+"""Lines that are looked through for secrets: one may begin long before those that are told."""
 
 
 class ToolProgress:
@@ -47,7 +49,7 @@ class ToolProgress:
             self._loop.call_soon_threadsafe(self._add, line)
 
     def _add(self, line: str) -> None:
-        self._lines = [*self._lines, line][-_MOST_LINES:]
+        self._lines = [*self._lines, line][-_KEPT:]
         self._wake.set()
         if self._teller is None and not self._is_over:
             # Owned here, and ended when the block ends. Most tools tell nothing.
@@ -57,8 +59,17 @@ class ToolProgress:
         while True:
             await self._wake.wait()
             self._wake.clear()
-            lines, self._lines = self._lines, []
-            message = "\n".join(lines)[-_MOST_CHARACTERS:]
+            if not (message := self._message()):
+                continue
             data = {"call_id": self._call.id, "tool_name": self._call.name, "message": message, "status": "progress"}
             await self._recorder.tell(Told(ProgressKind.TOOL_PROGRESS, data))
             await asyncio.sleep(_EVERY_S)
+
+    def _message(self) -> str:
+        """The last of the lines that are whole, without secrets. What may yet become one is told with what comes."""
+        redactor = self._recorder.redactor
+        text = "\n".join(self._lines) + "\n"
+        settled = text.rfind("\n", 0, redactor.settled(text)) + 1
+        self._lines = text[settled:].splitlines()
+        whole = redactor.text(text[:settled]).splitlines()
+        return "\n".join(whole[-_MOST_LINES:])[-_MOST_CHARACTERS:]

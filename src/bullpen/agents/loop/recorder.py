@@ -13,7 +13,6 @@ was not done, and it is begun anew under another one.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
 
 import msgspec
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -22,6 +21,7 @@ from bullpen.agents.loop.booking import Cost, Overruns
 from bullpen.agents.loop.finishing import Also, Finished, to_its_end
 from bullpen.agents.loop.holding import Holds
 from bullpen.agents.loop.steps import END
+from bullpen.agents.redacting import Redactor
 from bullpen.job.entries import EntryKind, EntryState, JournalEntry
 from bullpen.observing import Observers
 from bullpen.records.chained import Chain
@@ -29,14 +29,12 @@ from bullpen.records.credits.budget import Budget
 from bullpen.records.credits.ledger import Ledger
 from bullpen.records.credits.words import Hold, HoldState
 from bullpen.records.database import Database
-from bullpen.records.journal import JournalOn, SqlJournal
+from bullpen.records.journal import JournalOn, SqlJournal, read_all
 from bullpen.records.runs.moving import RunsOn
 from bullpen.records.runs.words import Told
 
 AlsoEnd = Callable[[AsyncConnection, bytes], Awaitable[object]]
 """`Also` of a run that ends, with its result."""
-
-_PAGE = 1_000
 
 
 class Recorder:
@@ -51,7 +49,7 @@ class Recorder:
         *,
         budget: Budget | None = None,
         tells: str = "",
-        redact: Callable[[Any], Any] | None = None,
+        redactor: Redactor | None = None,
         observers: Observers | None = None,
     ) -> None:
         self.run = run
@@ -60,7 +58,8 @@ class Recorder:
         self._epoch = epoch
         self._tells = tells
         """The run whose log is told of each step; without one nobody is."""
-        self._redact = redact
+        self.redactor = Redactor(()) if redactor is None else redactor
+        """Of what is told."""
         self._overruns = Overruns(tells, run, Observers() if observers is None else observers)
         self._holds = Holds(database, run, accounts, budget, self._overruns)
         self._entries: dict[int, JournalEntry] = {}
@@ -83,15 +82,8 @@ class Recorder:
             if also is not None:
                 await also(connection)
             self._holds.found(await Ledger(connection, self._database).holds_of(self.run, HoldState.HELD))
-        await self._read()
+        self._entries |= {entry.place: entry for entry in await read_all(SqlJournal(self._database), self.run)}
         return None
-
-    async def _read(self) -> None:
-        start: int | None = 0
-        while start is not None:
-            page = await SqlJournal(self._database).read(self.run, start=start, limit=_PAGE)
-            self._entries |= {entry.place: entry for entry in page.entries}
-            start = page.next_place
 
     def at(self, place: int) -> JournalEntry | None:
         return self._entries.get(place)
@@ -151,10 +143,17 @@ class Recorder:
         also: Also | None = None,
         may_wait: bool = False,
         memo: str = "",
+        was_done: bool = False,
     ) -> JournalEntry:
-        """Put its result on record, and settle what it cost: at once, or with what comes next; see `flush`."""
+        """Put its result on record, and settle what it cost: at once, or with what comes next; see `flush`.
+
+        `was_done`: before this activation, by a worker that died; the time until somebody said so is no work.
+        """
         now_ms = self._database.clock.now_ms()
-        done = msgspec.structs.replace(entry, state=EntryState.DONE, value=value, ended_ms=now_ms)
+        started_ms = now_ms if was_done else entry.started_ms
+        done = msgspec.structs.replace(
+            entry, state=EntryState.DONE, value=value, started_ms=started_ms, ended_ms=now_ms
+        )
         self._entries[entry.place] = done
         self._finished.append(Finished(done, price, told, also, memo or entry.name))
         if not may_wait:
@@ -226,6 +225,13 @@ class Recorder:
         """What is on record, in order."""
         return [self._entries[place] for place in sorted(self._entries)]
 
+    @property
+    def got_further(self) -> bool:
+        """Whether something was done in this activation, and is on record."""
+        waiting = {one.entry.place for one in self._finished}
+        done = (entry for entry in self._entries.values() if entry.state is EntryState.DONE)
+        return any(entry.epoch == self._epoch and entry.place not in waiting for entry in done)
+
     async def _write(
         self,
         entries: Sequence[JournalEntry] = (),
@@ -282,4 +288,4 @@ class Recorder:
         """Of the log, if anybody is told."""
         if not self._tells:
             return ()
-        return told if self._redact is None else [Told(one.kind, self._redact(one.data)) for one in told]
+        return [Told(one.kind, self.redactor.all_in(one.data)) for one in told]

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import re
 from typing import Self
 
 from bullpen.agents.llm.deltas import Delta, Restarted, Started, TextDelta
@@ -11,7 +10,6 @@ from bullpen.errors import BullpenError
 from bullpen.records.runs.words import ProgressKind, Told
 
 _EVERY_S = 0.15
-_UNFINISHED = re.compile(r"[!-~]*\Z")
 
 
 class Streaming:
@@ -58,8 +56,8 @@ class Streaming:
 
     def _gathered(self, *, is_whole: bool = False) -> list[Told]:
         text = "".join(self._words)
-        # A secret that comes in pieces is known only when it is whole: a word that may go on is told with the next.
-        ready = text if is_whole else _UNFINISHED.sub("", text)
+        # A secret that comes in pieces is known only when it is whole: what may be one is told with what comes next.
+        ready = text if is_whole else text[: self._recorder.redactor.settled(text)]
         if not self._is_on or not (ready or self._is_void):
             return []
         data = {"model": self._model, "content_delta": ready, "status": "streaming"}

@@ -22,9 +22,10 @@ class Tally(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def tally(entries: Iterable[JournalEntry]) -> Tally:
-    steps = tool_calls = worked_ms = 0
+    steps = tool_calls = 0
     usage: dict[str, Usage] = {}
     text = ""
+    done: list[JournalEntry] = []
     for entry in entries:
         what = what_of(entry)
         if entry.state is not EntryState.DONE or what is StepKind.ANSWER or entry.value is None:
@@ -36,5 +37,14 @@ def tally(entries: Iterable[JournalEntry]) -> Tally:
             text = reply.text or text
         elif what is StepKind.TOOL and entry.name != OVER_LIMIT:
             tool_calls += 1
-        worked_ms += max(0, entry.ended_ms - entry.started_ms)
-    return Tally(steps=steps, tool_calls=tool_calls, usage=usage, text=text, worked_ms=worked_ms)
+        done.append(entry)
+    return Tally(steps=steps, tool_calls=tool_calls, usage=usage, text=text, worked_ms=worked_ms(done))
+
+
+def worked_ms(done: Iterable[JournalEntry]) -> int:
+    """For how long any of these went on: calls side by side take the time of the longest, and pauses are no work."""
+    worked = until_ms = 0
+    for entry in sorted(done, key=lambda entry: entry.started_ms):
+        worked += max(0, entry.ended_ms - max(entry.started_ms, until_ms))
+        until_ms = max(until_ms, entry.ended_ms)
+    return worked

@@ -1,5 +1,6 @@
 """What the loop tells of its steps: short, since the journal has all of it."""
 
+from collections.abc import Callable
 from typing import Any
 
 from bullpen.agents.llm.words import Reply, ToolCall, ToolResult, Usage
@@ -14,8 +15,9 @@ _SHORT = 500
 class Telling:
     """The events of one activation, in the order in which they come."""
 
-    def __init__(self, limits: LoopLimits) -> None:
+    def __init__(self, limits: LoopLimits, redact: Callable[[str], str]) -> None:
         self._limits = limits
+        self._redact = redact
         self._open_step: int | None = None
         self._usage = Usage()
 
@@ -47,14 +49,19 @@ class Telling:
         return told
 
     def using(self, call: ToolCall) -> list[Told]:
-        data = {"call_id": call.id, "tool_name": call.name, "tool_input": short(call.arguments), "status": "started"}
+        data = {
+            "call_id": call.id,
+            "tool_name": call.name,
+            "tool_input": self._short(call.arguments),
+            "status": "started",
+        }
         return [Told(ProgressKind.TOOL_STARTED, data)]
 
     def used(self, call: ToolCall, result: ToolResult, *, seconds: float, error: Exception | None = None) -> list[Told]:
         data: dict[str, Any] = {
             "call_id": call.id,
             "tool_name": call.name,
-            "tool_output": short(result.text),
+            "tool_output": self._short(result.text),
             "duration_ms": round(seconds * 1000),
             "status": "failed" if result.is_error else "completed",
         }
@@ -76,6 +83,7 @@ class Telling:
             "credits_used": spent,
         }
 
-
-def short(text: str) -> str:
-    return text if len(text) <= _SHORT else f"{text[:_SHORT]}…"
+    def _short(self, text: str) -> str:
+        # What is left of a secret that was cut would not be known for one.
+        text = self._redact(text)
+        return text if len(text) <= _SHORT else f"{text[:_SHORT]}…"

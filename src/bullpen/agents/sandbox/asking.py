@@ -8,10 +8,11 @@ import msgspec
 from bullpen.agents.sandbox.limits import Limits, SandboxSpec
 from bullpen.agents.sandbox.settings import DRIVERS
 from bullpen.errors import BadOption
-from bullpen.settings import told
+from bullpen.settings import switch_from, told
 
 MEMORY, DISK, CPUS = "BULLPEN_SANDBOX_MEMORY_MB", "BULLPEN_SANDBOX_DISK_MB", "BULLPEN_SANDBOX_CPUS"
 TIMEOUT = "BULLPEN_SANDBOX_TIMEOUT"
+NETWORK, PACKAGES = "BULLPEN_SANDBOX_NETWORK", "BULLPEN_SANDBOX_PACKAGES"
 _BOUNDED = ("memory_mb", "cpus", "disk_mb", "timeout")
 
 
@@ -31,10 +32,11 @@ class SandboxAsked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 def usual_spec() -> SandboxSpec:
-    """The sandbox of runs where nobody gave another; the environment says how large. BadOption names what is wrong."""
+    """The sandbox of runs where nobody gave another, by the environment. BadOption names what is wrong."""
     settings = {"memory_mb": MEMORY, "disk_mb": DISK, "cpus": CPUS, "timeout": TIMEOUT}
     sizes = {option: _number(setting, said) for option, setting in settings.items() if (said := told(setting))}
-    return SandboxSpec(limits=replace(Limits(), **sizes))
+    packages = tuple(name.strip() for name in (told(PACKAGES) or "").split(",") if name.strip())
+    return SandboxSpec(limits=replace(Limits(), network=switch_from(NETWORK, usual=False), **sizes), packages=packages)
 
 
 def _number(setting: str, said: str) -> Any:

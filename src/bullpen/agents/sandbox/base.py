@@ -117,7 +117,10 @@ class Sandbox(Protocol):
         """What is in a folder, by name; no more than 10,000."""
 
     async def snapshot(self, *, limit: int = 1_000_000_000) -> bytes:
-        """The workspace as a compressed archive."""
+        """The workspace as a compressed archive, without what cannot be read.
+
+        SandboxRefused if its files, or the archive, have more bytes than the limit.
+        """
 
     async def restore(self, snapshot: bytes) -> None:
         """Put the files of a snapshot into the workspace."""

@@ -2,15 +2,18 @@
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from bullpen.agents.sandbox.base import Ending, FileContent, FileEntry, Level, OnLine, Outcome, limits_on_the_wire
 from bullpen.agents.sandbox.limits import SandboxSpec, check_seconds
 from bullpen.agents.sandbox.output import Output
+from bullpen.agents.sandbox.turns import Turns
 from bullpen.agents.sandbox.wire import CHUNK, Channel, Head, Wire
 from bullpen.errors import BadOption, SandboxBroken, SandboxRefused
 
+_LOG = logging.getLogger("bullpen.agents.sandbox")
 T = TypeVar("T")
 
 _LATE_S = 2.0
@@ -39,7 +42,7 @@ class GuardedSandbox:
         self.channel = channel
         self._wire = Wire(channel)
         self._count_files = count_files
-        self._turn = asyncio.Lock()
+        self._turns = Turns()
         self._killed = self._gone = self._closed = False
 
     async def greet(self, within: float = 30.0) -> None:
@@ -71,7 +74,7 @@ class GuardedSandbox:
             "cwd": cwd,
             "limits": limits_on_the_wire(limits, seconds, count_files=self._count_files),
         }
-        async with self._turn:
+        async with self._turns.turn():
             self.channel.oom_killed()  # what was before is not this command's
             try:
                 async with asyncio.timeout(seconds + _LATE_S):
@@ -109,20 +112,20 @@ class GuardedSandbox:
 
     async def write(self, path: str, data: bytes) -> None:
         _check_path(path)
-        async with self._turn:
+        async with self._turns.turn():
             for start in range(0, max(1, len(data)), CHUNK):
                 await self._ask("write", data[start : start + CHUNK], path=path, append=start > 0)
 
     async def read(self, path: str, *, limit: int = 10_000_000) -> FileContent:
         _check_path(path)
         data = bytearray()
-        async with self._turn:
+        async with self._turns.turn():
             last = await self._ask("read", on_part=_collect(data, limit), path=path, limit=limit)
         return FileContent(bytes(data), bool(last.get("cut")))
 
     async def list(self, path: str = ".") -> list[FileEntry]:
         _check_path(path)
-        async with self._turn:
+        async with self._turns.turn():
             last = await self._ask("list", path=path)
         try:
             return [_entry(one) for one in last["entries"]]
@@ -131,14 +134,21 @@ class GuardedSandbox:
 
     async def snapshot(self, *, limit: int = 1_000_000_000) -> bytes:
         data = bytearray()
-        async with self._turn:
-            await self._ask("pack", on_part=_collect(data, limit), limit=limit)
+        async with self._turns.turn():
+            last = await self._ask("pack", on_part=_collect(data, limit), limit=limit)
+        if last.get("skipped"):
+            _LOG.warning(
+                "a snapshot of sandbox %s lacks %r files that cannot be read, such as %r",
+                self.id,
+                last["skipped"],
+                last.get("names"),
+            )
         return bytes(data)
 
     async def restore(self, snapshot: bytes) -> None:
         name = "/tmp/bullpen-snapshot"  # noqa: S108
         await self.write(name, snapshot)
-        async with self._turn:
+        async with self._turns.turn():
             await self._ask("unpack", path=name)
 
     async def _ask(
@@ -181,9 +191,9 @@ class GuardedSandbox:
             await task
 
     async def ping(self) -> bool:
-        if self._gone or self._turn.locked():
+        if self._gone or self._turns.locked():
             return not self._gone  # who is at work answers for itself
-        async with self._turn:
+        async with self._turns.turn():
             try:
                 async with asyncio.timeout(_PING_S):
                     await self._unbroken(self._wire.ask("ping"))

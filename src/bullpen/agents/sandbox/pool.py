@@ -256,7 +256,7 @@ class SandboxPool:
     def list(self) -> list[Pooled]:
         """All that this pool has; `Registry.entries` has those of other workers too."""
         warm = [Pooled(m.sandbox.id, "warm", m.sandbox.spec, None, m.since_ms) for m in self._warm]
-        lent = [Pooled(m.sandbox.id, "in use", m.sandbox.spec, m.tenant, m.since_ms) for m in self._lent.values()]
+        lent = [Pooled(m.sandbox.id, "in-use", m.sandbox.spec, m.tenant, m.since_ms) for m in self._lent.values()]
         return warm + lent
 
     def _tell(self) -> None:

@@ -4,12 +4,15 @@ from pathlib import Path
 
 from bullpen.agents.sandbox.base import Driver
 from bullpen.agents.sandbox.bubblewrap import BubblewrapDriver
+from bullpen.agents.sandbox.words import PoolOptions
 from bullpen.errors import BadOption
-from bullpen.settings import told
+from bullpen.settings import told, whole_from
 
 SANDBOX = "BULLPEN_SANDBOX"
 CGROUP = "BULLPEN_SANDBOX_CGROUP"
+MOST, WARM = "BULLPEN_SANDBOX_MOST", "BULLPEN_SANDBOX_WARM"
 DRIVERS = ("bubblewrap", "docker", "e2b")
+_MOST_SANDBOXES = 100_000
 
 
 def driver_name() -> str:
@@ -40,3 +43,10 @@ def driver_from(name: str | None = None) -> Driver:
 def cgroup_from() -> Path | None:
     said = told(CGROUP)
     return Path(said) if said else None
+
+
+def pool_options_from() -> PoolOptions:
+    """How many sandboxes a worker has; BadOption names the setting that is wrong."""
+    usual = PoolOptions()
+    most = whole_from(MOST, usual.most, 1, _MOST_SANDBOXES)
+    return PoolOptions(most=most, warm=whole_from(WARM, min(usual.warm, most), 0, most))

@@ -40,7 +40,7 @@ class Pooled(NamedTuple):
     """A line of the pool's list."""
 
     id: str
-    state: Literal["warm", "in use"]
+    state: Literal["warm", "in-use"]
     spec: SandboxSpec
     tenant: str | None
     since_ms: int

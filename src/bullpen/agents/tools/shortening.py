@@ -1,5 +1,6 @@
 """Long output: the model sees its beginning and its end, and the whole is a file of the run that it can name."""
 
+import hashlib
 from typing import NamedTuple
 
 from bullpen.agents.tools.tool import ToolContext
@@ -24,7 +25,9 @@ async def shortened(
         return Shortened(text, lost.removeprefix("; "))
     where = "the rest is not kept"
     if ctx.files is not None:
-        artifact = await ctx.keep_file(name, data, mime=mime)
+        # A call that is made again after a crash may print otherwise: what it says is kept must be that.
+        key = f"{ctx.key}/{hashlib.sha256(data).hexdigest()[:16]}"
+        artifact = await ctx.files(key, name, data, mime=mime)
         where = f"all of it is the artifact {artifact} ({name}, {len(data)} bytes)"
     # The end tells how it went, the beginning what it was about.
     head, tail = text[: most // 2], text[len(text) - (most - most // 2) :]

@@ -20,6 +20,7 @@ import msgspec
 
 from bullpen.agents.llm.words import ToolSpec
 from bullpen.agents.sandbox.base import Level, Sandbox
+from bullpen.agents.sandbox.turns import counted_by
 from bullpen.agents.tools.policy import Policy
 from bullpen.agents.tools.threads import Threads
 from bullpen.errors import AgentError, BadData, BadHandler, ToolError, ToolTimeout
@@ -117,13 +118,17 @@ class Tool:
             raise BadData(f"arguments: of {self.name!r}: {error}") from None
 
     async def call(self, context: ToolContext, arguments: Mapping[str, Any]) -> Any:
-        """The result as JSON knows it. ToolTimeout, ToolError with the function's own error, or BadData."""
+        """The result as JSON knows it. ToolTimeout, ToolError with the function's own error, or BadData.
+
+        Its time rests while it waits for its turn at the run's sandbox.
+        """
         values = self.check(dict(arguments))
         before = (context,) if self._takes_context else ()
         limit = asyncio.timeout(self.timeout_s)
         try:
             async with limit:
-                result = await self._perform(before, values)
+                with counted_by(limit):
+                    result = await self._perform(before, values)
         except AgentError:
             raise  # it says itself what it is, also if it is a TimeoutError too
         except TimeoutError as error:

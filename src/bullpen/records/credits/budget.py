@@ -5,8 +5,11 @@
     task:                   deposit ─▶ available ─▶ calls hold, charge, refund
 
 The payer is the purse of a tenant, or the account of the task that made this one. A first amount is set aside when
-the task is submitted; a call that may cost more than is left takes more, up to the task's own limit. The tenant's
-budgets have room for both, or there is no task, and no call.
+the task is submitted; a call that may cost more than is left takes more, up to the task's own limit. Where a task
+pays that has too little left, it takes more in its turn. The tenant's budgets have room for both, or there is no task,
+and no call.
+
+Accounts are locked from a task upward: its own, that of the task that pays for it, the purse.
 """
 
 import msgspec
@@ -27,6 +30,8 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
     """The account that pays."""
     most: int
     """Micro-credits, for all of its calls."""
+    above: "Budget | None" = None
+    """Of the task that pays, where one does."""
 
     @property
     def account(self) -> str:
@@ -39,7 +44,7 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
 
     async def cover(self, ledger: Ledger, need: int) -> None:
         """Have so much available. CreditsShort if that is above the limit, or the payer has too little left."""
-        there = await ledger.account(self.account)
+        there = await ledger.locked(self.account)
         missing = need - there.available
         if missing <= 0:
             return
@@ -49,6 +54,8 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
                 f"{self.account}: {need} micro-credits are needed, and its limit of {self.most} leaves"
                 f" {self.most - there.held - there.spent}"
             )
+        if self.above is not None:
+            await self.above.cover(ledger, missing)
         await self._take(ledger, missing, given=given)
 
     async def stretch(self, ledger: Ledger, need: int) -> None:
@@ -57,9 +64,8 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
         missing = need - there.available
         if missing <= 0:
             return
-        if set_aside := await ledger.holds_of(self.payer):  # a task pays, for which another account does
-            above = Budget(task=task_of(self.payer), tenant=self.tenant, payer=set_aside[0].accounts[0], most=self.most)
-            await above.stretch(ledger, missing)
+        if self.above is not None:
+            await self.above.stretch(ledger, missing)
         amount = min(missing, (await ledger.locked(self.payer)).available)
         if amount:
             await self._take(ledger, amount, given=there.available + there.held + there.spent, is_owed=True)
@@ -88,7 +94,3 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
 
 def account_of(task: str) -> str:
     return f"{_TASK}{task}"
-
-
-def task_of(account: str) -> str:
-    return account.removeprefix(_TASK)

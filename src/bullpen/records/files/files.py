@@ -24,13 +24,13 @@ from bullpen.records.files.words import (
     check_metadata,
     check_mime,
     type_of,
-    whole_from,
 )
 from bullpen.records.journal import JournalOn
 from bullpen.records.paging import place_in
 from bullpen.records.runs.moving import RunsOn
 from bullpen.records.tables.files import file as file_table
 from bullpen.records.tables.runs import run as run_table
+from bullpen.settings import whole_from
 
 RUN_FILES_DAYS = "BULLPEN_RUN_FILES_DAYS"
 _USUAL_DAYS, _MOST_DAYS = 30, 36_500
@@ -269,7 +269,7 @@ class Files:
         `BULLPEN_RUN_FILES_DAYS` says; blobs of an hour and more that no row names.
         """
         now = self.database.clock.now_ms() if now_ms is None else now_ms
-        keep_ms = whole_from(RUN_FILES_DAYS, _USUAL_DAYS, _MOST_DAYS) * _DAY_MS
+        keep_ms = whole_from(RUN_FILES_DAYS, _USUAL_DAYS, 1, _MOST_DAYS) * _DAY_MS
         return await expire(self.database, self.blobs, now_ms=now, keep_ms=keep_ms, young_ms=young_ms)
 
 

@@ -5,8 +5,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bullpen.errors import UploadsFull
 from bullpen.records.database import Database
-from bullpen.records.files.words import whole_from
 from bullpen.records.tables.files import file
+from bullpen.settings import whole_from
 
 UPLOADS_MB = "BULLPEN_UPLOADS_MB"
 _USUAL_MB, _MOST_MB = 1_000, 100_000_000
@@ -20,7 +20,7 @@ class Quota:
 
     def __init__(self, tenant: str, planned_mb: int | None = None) -> None:
         self.tenant = tenant
-        self._most_mb = whole_from(UPLOADS_MB, _USUAL_MB, _MOST_MB) if planned_mb is None else planned_mb
+        self._most_mb = whole_from(UPLOADS_MB, _USUAL_MB, 1, _MOST_MB) if planned_mb is None else planned_mb
         self._named_by = UPLOADS_MB if planned_mb is None else "the tenant's plan"
 
     async def check(self, connection: AsyncConnection, database: Database, size: int, *, is_final: bool) -> None:

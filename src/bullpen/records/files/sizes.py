@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterable, AsyncIterator
 
 from bullpen.errors import PayloadTooLarge
-from bullpen.records.files.words import whole_from
+from bullpen.settings import whole_from
 
 FILE_MB = "BULLPEN_FILE_MB"
 _USUAL_MB, _MOST_MB = 100, 1_000_000
@@ -35,4 +35,4 @@ def check_size(size: int) -> None:
 
 def most_bytes() -> int:
     """Of a file."""
-    return whole_from(FILE_MB, _USUAL_MB, _MOST_MB) * _MB
+    return whole_from(FILE_MB, _USUAL_MB, 1, _MOST_MB) * _MB

@@ -10,7 +10,6 @@ from typing import Any
 import msgspec
 
 from bullpen.errors import BadOption
-from bullpen.settings import told
 
 MAX_NAME_BYTES = 255
 MAX_METADATA_BYTES = 16_000
@@ -158,13 +157,3 @@ def check_metadata(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
         raise BadOption(f"metadata: {MAX_METADATA_BYTES:,} bytes of JSON or fewer, not {len(encoded):,}")
     plain: dict[str, Any] = msgspec.json.decode(encoded)
     return plain
-
-
-def whole_from(setting: str, usual: int, most: int) -> int:
-    """What the environment says by this name; BadOption names it."""
-    said = told(setting)
-    if said is None:
-        return usual
-    if not (said.isascii() and said.isdecimal() and len(said) < 10 and 1 <= int(said) <= most):
-        raise BadOption(f"{setting}: a whole number from 1 to {most}, not {said!r}")
-    return int(said)

@@ -16,11 +16,11 @@ from sqlalchemy import delete, func, select
 from bullpen.errors import RecordsUnavailable, StoreUnavailable
 from bullpen.job.state import State
 from bullpen.records.database import Database
-from bullpen.records.model.lease import LostTheModel, ModelLease
 from bullpen.records.model.source import Source, Stream
 from bullpen.records.model.turns import Turns
 from bullpen.records.stopping import end, wait_for_any
 from bullpen.records.tables.model import minute, stream, tally
+from bullpen.records.turn_lease import TurnLease, TurnLost
 from bullpen.scheduling.pauses import Pauses
 from bullpen.stores.base import Store
 
@@ -58,7 +58,7 @@ class ModelFeeder:
         self._queues = None if queues is None else list(queues)
         self._keep_minutes_ms = keep_minutes_ms
         self._look_every = look_every
-        self._lease = ModelLease(database)
+        self._lease = TurnLease(database, "read-model")
         self._turns = Turns(database, self._source, self._lease, fields)
         self._streams: dict[str, Stream] = {}
         self._find_ms = 0
@@ -122,7 +122,7 @@ class ModelFeeder:
             await self._find_queues()
             await self._sweep()
             moved = [await self._turns.turn(one) for one in list(self._streams.values())]
-        except LostTheModel:
+        except TurnLost:
             self._is_ours = False
             return False
         except BaseException:

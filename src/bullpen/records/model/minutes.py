@@ -8,6 +8,7 @@ import msgspec
 
 from bullpen.job.events import Event, EventKind
 from bullpen.job.state import State
+from bullpen.records.model.rows import clean
 
 MINUTE_MS = 60_000
 BOUNDS_MS = (5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000, 300_000, 900_000, 3_600_000)
@@ -53,7 +54,7 @@ class Since(msgspec.Struct):
 def count(events: Iterable[Event], since: Since, minutes: dict[MinuteKey, Tally]) -> None:
     """Add what these events of one job tell to their minutes; `since` is known before them, and kept up with them."""
     for event in events:
-        key = MinuteKey(event.tenant or "", event.at_ms - event.at_ms % MINUTE_MS)
+        key = MinuteKey(clean(event.tenant or "", 200), event.at_ms - event.at_ms % MINUTE_MS)
         minute = minutes.get(key)
         if minute is None:
             minute = minutes[key] = Tally()

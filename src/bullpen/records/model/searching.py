@@ -43,7 +43,7 @@ class JobFilter:
 
     queue: str | None = None
     queues: Sequence[str] | None = None
-    """One of these; None: whichever."""
+    """One of these; None: whichever. None of a filter that comes to one queue, empty of one that fits no job."""
     states: Sequence[State | str] = ()
     tenant: str | None = None
     workspace: str | None = None
@@ -63,7 +63,18 @@ class JobFilter:
                 raise BadOption(f"states: {state!r} is none; use {', '.join(State)}")
         # A statement is kept by the filter that it was made for.
         object.__setattr__(self, "states", tuple(self.states))
-        object.__setattr__(self, "queues", None if self.queues is None else tuple(self.queues))
+        queue, queues = self._scope()
+        object.__setattr__(self, "queue", queue)
+        object.__setattr__(self, "queues", queues)
+
+    def _scope(self) -> tuple[str | None, tuple[str, ...] | None]:
+        """One queue and no others, where it comes to that: an index leads through one, and through several none."""
+        if self.queues is None:
+            return self.queue, None
+        queues = tuple(self.queues)
+        if self.queue is None:
+            return (queues[0], None) if len(queues) == 1 else (None, queues)
+        return self.queue, None if self.queue in queues else ()
 
     @property
     def has_index(self) -> bool:
@@ -93,6 +104,8 @@ async def find(
     before: Place | None,
 ) -> Sequence[Row[Any]]:
     """The newest jobs of the filter, from a place downwards."""
+    if wanted.queues == ():
+        return ()
     if wanted.text is None:
         lead = None if database.is_postgres else await _lead(connection, wanted)
         return await _rows(connection, _down(_list(wanted, lead).limit(limit), wanted, before))

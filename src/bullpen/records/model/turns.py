@@ -19,12 +19,12 @@ from bullpen.job.record import JobRecord
 from bullpen.job.state import FINISHED, State
 from bullpen.records.database import Database
 from bullpen.records.model.folding import Folded, Told, fold
-from bullpen.records.model.lease import ModelLease
 from bullpen.records.model.source import JOBS, SCANNED, Source, Stream
 from bullpen.records.model.sql import insert_for
 from bullpen.records.model.writer import ModelWriter
 from bullpen.records.tables.model import job as job_table
 from bullpen.records.tables.model import minute, reason, stream, tally
+from bullpen.records.turn_lease import TurnLease
 from bullpen.stores.base import EventPage
 
 _ROUNDS = 5
@@ -38,7 +38,7 @@ _TELLING = {EventKind.COMPLETED: State.COMPLETED, EventKind.FAILED: State.FAILED
 class Turns:
     """Whoever has the lease gives each queue its turns."""
 
-    def __init__(self, database: Database, source: Source, lease: ModelLease, fields: Sequence[str]) -> None:
+    def __init__(self, database: Database, source: Source, lease: TurnLease, fields: Sequence[str]) -> None:
         self._database = database
         self._source = source
         self._lease = lease

@@ -3,14 +3,13 @@
 from sqlalchemy import delete, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from bullpen.errors import BadOption
 from bullpen.records.credits.budget import account_of
 from bullpen.records.database import Database
 from bullpen.records.tables.credits import hold
 from bullpen.records.tables.journal import journal
 from bullpen.records.tables.runs import run as run_table
 from bullpen.records.tables.runs import task as task_table
-from bullpen.settings import told
+from bullpen.settings import whole_from
 
 RUN_DAYS = "BULLPEN_RUN_DAYS"
 _DAY_MS = 86_400_000
@@ -39,12 +38,7 @@ async def forget_old(database: Database, *, now_ms: int | None = None) -> int:
 
 def days_kept() -> int | None:
     """BadOption for what is no number of days."""
-    said = told(RUN_DAYS)
-    if said is None:
-        return None
-    if not (said.isascii() and said.isdecimal() and len(said) < 10 and 1 <= int(said) <= _MOST_DAYS):
-        raise BadOption(f"{RUN_DAYS}: a whole number from 1 to {_MOST_DAYS}, not {said!r}")
-    return int(said)
+    return whole_from(RUN_DAYS, 0, 1, _MOST_DAYS) or None
 
 
 async def _forget_some(connection: AsyncConnection, before_ms: int) -> int:

@@ -157,10 +157,12 @@ class RunsOn:
         rows = await self._connection.execute(select(*_TASK).where(*made).order_by(task_table.c.id))
         return list(map(read_task, rows))
 
-    async def last_told(self, task: Task) -> ProgressEvent | None:
-        """The last line of the run's log that is about this task."""
-        of_task = (progress_table.c.run == task.run, progress_table.c.task == task.id)
-        query = select(progress_table).where(*of_task).order_by(progress_table.c.number.desc()).limit(1)
+    async def last_told(self, task: Task, *kinds: ProgressKind) -> ProgressEvent | None:
+        """The last line of the run's log that is about this task; of these kinds, if any are named."""
+        lines = [progress_table.c.run == task.run, progress_table.c.task == task.id]
+        if kinds:
+            lines.append(progress_table.c.kind.in_(kinds))
+        query = select(progress_table).where(*lines).order_by(progress_table.c.number.desc()).limit(1)
         row = (await self._connection.execute(query)).one_or_none()
         return None if row is None else read_event(row)
 

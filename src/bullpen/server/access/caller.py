@@ -8,6 +8,9 @@ import msgspec
 from bullpen.records.keys import Role
 from bullpen.server.access.roles import OF_QUEUES, ROLES
 
+MAX_CALLER = 200
+"""Of the columns that keep who did something."""
+
 
 class CallerKind(StrEnum):
     """How they proved who they are."""
@@ -46,6 +49,15 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
 
     def sees_tenant(self, tenant: str | None) -> bool:
         return self.tenant is None or self.tenant == tenant
+
+
+def named(kind: str, who: str) -> str:
+    """Their name, no longer than what keeps it: of a long one the end is a digest, so that nobody is another."""
+    name = f"{kind}:{who}"
+    if len(name) <= MAX_CALLER:
+        return name
+    digest = hashlib.sha256(name.encode()).hexdigest()[:32]
+    return f"{name[: MAX_CALLER - len(digest) - 1]}~{digest}"
 
 
 LOCAL = Caller(name="local", role=Role.ADMIN, kind=CallerKind.OPEN)

@@ -7,7 +7,7 @@ from starlette.requests import HTTPConnection
 from bullpen.records.keys import Role
 from bullpen.records.records import Records
 from bullpen.server.access.attempts import Bearers
-from bullpen.server.access.caller import LOCAL, Caller, CallerKind
+from bullpen.server.access.caller import LOCAL, Caller, CallerKind, named
 from bullpen.server.access.jwt import Tokens
 from bullpen.server.problems import Refused, forbidden
 from bullpen.server.settings import ServerSettings, is_loopback
@@ -91,7 +91,7 @@ class Access:
             return None
         user = session.user
         return Caller(
-            name=f"user:{user.name}",
+            name=named("user", user.name),
             role=Role(user.role),
             kind=CallerKind.SESSION,
             tenant=user.tenant,

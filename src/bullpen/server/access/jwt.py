@@ -4,13 +4,14 @@ import asyncio
 import json
 import urllib.request
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 import jwt
 
 from bullpen.clock import Clock
+from bullpen.job.names import is_text
 from bullpen.records.keys import Role
-from bullpen.server.access.caller import Caller, CallerKind
+from bullpen.server.access.caller import Caller, CallerKind, named
 from bullpen.server.problems import Refused
 from bullpen.server.settings import JwtSettings
 
@@ -21,6 +22,7 @@ _AGAIN_MS = 10_000
 """Tokens that name unknown keys must not make us ask the provider each time."""
 _FETCH_S = 5.0
 _MAX_BYTES = 1_000_000
+_MAX_TENANT = 200
 
 
 class Tokens:
@@ -85,20 +87,26 @@ def _read(url: str) -> dict[str, Any]:
 
 
 def _caller_of(claims: Mapping[str, Any]) -> Caller:
-    role, tenant, queues = claims.get("role"), claims.get("tenant"), claims.get("queues")
+    subject, role, tenant, queues = (claims.get(name) for name in ("sub", "role", "tenant", "queues"))
+    if not isinstance(subject, str) or not is_text(subject) or "\0" in subject:
+        raise _refused("the token's subject is no text")
     if role not in tuple(Role):
         raise _refused(f"the token's role is none of {', '.join(Role)}")
-    if tenant is not None and (not isinstance(tenant, str) or not tenant):
-        raise _refused("the token's tenant is no text")
+    if tenant is not None and not _is_tenant(tenant):
+        raise _refused(f"the token's tenant is no text of 1 to {_MAX_TENANT} characters")
     if queues is not None and not (isinstance(queues, list) and all(isinstance(queue, str) for queue in queues)):
         raise _refused("the token's queues are no list of texts")
     return Caller(
-        name=f"jwt:{claims['sub']}",
+        name=named("jwt", subject),
         role=Role(role),
         kind=CallerKind.JWT,
         tenant=tenant,
         queues=None if queues is None else frozenset(queues),
     )
+
+
+def _is_tenant(tenant: object) -> TypeGuard[str]:
+    return isinstance(tenant, str) and is_text(tenant) and len(tenant) <= _MAX_TENANT and "\0" not in tenant
 
 
 def _refused(detail: str) -> Refused:

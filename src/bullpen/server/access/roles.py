@@ -38,7 +38,7 @@ PERMISSIONS: dict[str, str] = {
     "keys:read": "See API keys, never their text.",
     "keys:write": "Make and revoke API keys.",
     "users:read": "See users.",
-    "users:write": "Make and disable users, set passwords.",
+    "users:write": "Make, change and disable users, set passwords.",
     "remote:work": "Work on jobs over HTTP.",
 }
 """All words, and what each allows."""

@@ -19,7 +19,7 @@ class Me(Shown):
 
 
 class Login(Body):
-    name: str = Field(max_length=200)
+    name: str = Field(max_length=200, pattern=r"^[^\x00]*$")
     password: str = Field(max_length=1024)
 
 

@@ -78,6 +78,18 @@ class RetryAllBody(Body):
     limit: int = Field(default=_MANY, ge=1, le=_MANY)
 
 
+class PromoteAllBody(Body):
+    limit: int = Field(default=10_000, ge=1, le=1_000_000)
+    cursor: str | None = Field(default=None, max_length=2_000)
+    """Of the answer before: goes on where that ended, with what was delayed when the first call began."""
+
+
+class Promoted(Shown):
+    count: int
+    next_cursor: str | None = None
+    """There are more than the limit: with this cursor the next call goes on."""
+
+
 class FailedFilter(Body):
     """Failed jobs for which all of this is true; what is not given is not asked."""
 
@@ -98,7 +110,7 @@ class DeadLettersBody(Body):
 
     filter: FailedFilter | None = None
     jobs: list[RefBody] | None = Field(default=None, min_length=1, max_length=500)
-    limit: int = Field(default=10_000, ge=1, le=1_000_000)
+    limit: int = Field(default=10_000, ge=1, le=10_000)
     cursor: str | None = Field(default=None, max_length=2_000)
     """Of the answer before: the filter goes on where that ended."""
 

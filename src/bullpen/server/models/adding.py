@@ -11,7 +11,8 @@ from bullpen.server.models.base import Body, Shown
 from bullpen.stores.base import AddOutcome
 
 Seconds = Annotated[float, Field(ge=0, le=3_162_240_000)]
-Word = Annotated[str, Field(min_length=1, max_length=300)]
+Word = Annotated[str, Field(min_length=1, max_length=300, pattern=r"^[^\x00]+$")]
+"""Without NUL, which PostgreSQL cannot keep."""
 
 
 class BackoffBody(Body):
@@ -56,7 +57,7 @@ class DedupBody(Body):
 
 
 class OptionsBody(Body):
-    id: str | None = None
+    id: Annotated[str, Field(pattern=r"^[^\x00]*$")] | None = None
     delay: Seconds | None = None
     run_at: Annotated[datetime, Field(strict=False)] | None = None
     priority: int | None = None

@@ -54,6 +54,11 @@ class UserBody(Body):
     tenant: Label | None = None
 
 
+class UserChange(Body):
+    role: RoleWord | None = None
+    is_disabled: bool | None = None
+
+
 class PasswordBody(Body):
     password: str = Field(min_length=8, max_length=1_024)
 

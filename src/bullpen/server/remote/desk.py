@@ -8,13 +8,14 @@ from collections import OrderedDict
 import msgspec
 from starlette.requests import Request
 
-from bullpen.errors import BadOption, StoreUnavailable
+from bullpen.errors import BadOption, LeaseLost, StoreUnavailable
 from bullpen.job.record import Lease
 from bullpen.job.verdicts import Settlement
 from bullpen.remote import messages
 from bullpen.remote.messages import Entry, LeaseState
 from bullpen.remote.settling import Fail, Retry, SettleAnswer, SettleAsk
 from bullpen.server.access.caller import Caller
+from bullpen.server.looking import look_up
 from bullpen.server.remote.bell import Bells
 from bullpen.server.remote.claiming import Claims
 from bullpen.server.remote.judging import checked, judge
@@ -22,6 +23,7 @@ from bullpen.server.remote.presence import Presence
 from bullpen.server.remote.scope import (
     Holdings,
     check_count,
+    check_info,
     check_queues,
     check_wait_s,
     own_request,
@@ -69,7 +71,9 @@ class Desk:
     async def claim(self, caller: Caller, ask: messages.ClaimAsk, presence: Presence) -> messages.ClaimAnswer:
         check_queues(caller, ask.queues)
         self._upkeep.serve(ask.queues)
-        return await self._claims.claim(caller, ask, presence)
+        answer = await self._claims.claim(caller, ask, presence)
+        self._upkeep.serve({job.queue for job in answer.jobs}, lease_ms=ask.lease_ms, exist=True)
+        return answer
 
     async def wait(self, caller: Caller, ask: messages.WaitAsk, presence: Presence) -> messages.WaitAnswer:
         if not ask.queues:
@@ -84,8 +88,7 @@ class Desk:
 
     async def heartbeat(self, caller: Caller, ask: messages.HeartbeatAsk) -> messages.HeartbeatAnswer:
         leases = [one.lease for one in ask.leases]
-        renewals = await self._holdings.renew(caller, leases, ask.lease_ms)
-        self._upkeep.serve({lease.ref.queue for lease in leases})
+        renewals = await self._renew(caller, leases, ask.lease_ms)
         if ask.info is not None:
             await self._beat(caller, ask.info)
         reasons = await self._reasons(leases, renewals)
@@ -94,14 +97,25 @@ class Desk:
         ]
         return messages.HeartbeatAnswer(states, self._store.clock.now_ms())
 
+    async def _renew(self, caller: Caller, leases: list[Lease], lease_ms: int) -> list[Renewal]:
+        renewals = await self._holdings.renew(caller, leases, lease_ms)
+        held = {lease.ref.queue for lease, how in zip(leases, renewals, strict=True) if how != Renewal.LOST}
+        self._upkeep.serve(held, lease_ms=lease_ms, exist=True)
+        return renewals
+
+    async def _hold(self, caller: Caller, lease: Lease, lease_ms: int) -> None:
+        """LeaseLost unless the caller holds it; whoever speaks of its job is alive, so it is extended too."""
+        if await self._renew(caller, [lease], lease_ms) == [Renewal.LOST]:
+            raise LeaseLost(f"job {lease.ref} is not yours any more")
+
     async def _beat(self, caller: Caller, info: WorkerInfo) -> None:
-        check_queues(caller, info.queues)
+        check_info(caller, info)
         named = msgspec.structs.replace(info, name=worker_name(caller, info.name))
         await self._store.beat(named, ttl_ms=_BEAT_TTL_MS)
 
     async def _reasons(self, leases: list[Lease], renewals: list[Renewal]) -> dict[str, str]:
         stopping = [lease for lease, renewal in zip(leases, renewals, strict=True) if renewal == Renewal.CANCELLING]
-        jobs = await self._holdings.jobs(lease.ref for lease in stopping)
+        jobs = await look_up(self._store, (lease.ref for lease in stopping))
         return {lease.token: jobs[lease.ref].cancelling or "" for lease in stopping if lease.ref in jobs}
 
     async def notices(self, caller: Caller, ask: messages.NoticesAsk, presence: Presence) -> messages.NoticesAnswer:
@@ -115,14 +129,14 @@ class Desk:
 
     async def progress(self, caller: Caller, ask: messages.ProgressAsk) -> messages.Nothing:
         value = checked(ask.value, "progress")
-        await self._holdings.hold(caller, ask.lease.lease, ask.lease_ms)
+        await self._hold(caller, ask.lease.lease, ask.lease_ms)
         await self._store.set_progress(ask.lease.lease.ref, value)
         return messages.Nothing()
 
     async def log(self, caller: Caller, ask: messages.LogAsk) -> messages.LogAnswer:
         check_count("lines", len(ask.lines))
         request = own_request(caller, "log", ask.request)
-        await self._holdings.hold(caller, ask.lease.lease, ask.lease_ms)
+        await self._hold(caller, ask.lease.lease, ask.lease_ms)
         if request not in self._lines:
             self._lines[request] = await self._store.add_log(ask.lease.lease.ref, ask.lines)
             if len(self._lines) > _REMEMBERED:
@@ -133,7 +147,7 @@ class Desk:
         """The journal: what is recorded stays, so every call may be made again."""
         check_count("record", len(ask.record))
         lease = ask.lease.lease
-        await self._holdings.hold(caller, lease, ask.lease_ms)
+        await self._hold(caller, lease, ask.lease_ms)
         if ask.receive is not None:
             received = await self._store.receive(lease.ref, ask.receive.entry, epoch=lease.epoch)
             return messages.StepAnswer([] if received is None else [Entry.of(received)])
@@ -152,7 +166,7 @@ class Desk:
         leases = [said.lease.lease for said in ask.settlements]
         own = await self._holdings.own(caller, leases)
         to_judge = [said for said in ask.settlements if isinstance(said, Fail | Retry)]
-        jobs = await self._holdings.jobs(said.lease.lease.ref for said in to_judge)
+        jobs = await look_up(self._store, (said.lease.lease.ref for said in to_judge))
         one_tenant = caller.tenant is not None
         settlements = [
             Settlement(lease, judge(said, jobs.get(lease.ref), self._options, one_tenant=one_tenant))

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterable, Sequence
 
-from bullpen.errors import BadOption, LeaseLost
+from bullpen.errors import BadOption
 from bullpen.job.names import check_queue_name, is_text
-from bullpen.job.record import JobRecord, JobRef, Lease
-from bullpen.remote.messages import LONGEST_WAIT_S, MAX_AT_ONCE
+from bullpen.job.record import JobRef, Lease
+from bullpen.remote.messages import LONGEST_WAIT_S, MAX_AT_ONCE, MOST
 from bullpen.server.access.caller import Caller, CallerKind
+from bullpen.server.looking import look_up
 from bullpen.server.problems import forbidden
-from bullpen.stores.base import Renewal, Store
+from bullpen.stores.base import Renewal, Store, WorkerInfo
 
 _LEASE_MS = range(100, 3_600_001)
 _MAX_TEXT = 200
@@ -42,6 +43,14 @@ def check_count(field: str, count: int) -> None:
         raise BadOption(f"{field}: at most {MAX_AT_ONCE:,} at once, not {count:,}")
 
 
+def check_info(caller: Caller, info: WorkerInfo) -> None:
+    """What a worker says of itself: of its queues, and numbers that can be written down."""
+    check_queues(caller, info.queues)
+    for number in (*info.queues.values(), info.pid, info.started_ms, info.beat_ms, info.jobs_done):
+        if not 0 <= number <= MOST:
+            raise BadOption(f"info: numbers from 0 to {MOST}, not {number}")
+
+
 def worker_name(caller: Caller, worker: str) -> str:
     """Under which the store knows the worker: no token can speak for another's workers."""
     # A token may say the same name for two tenants; a key has one.
@@ -60,23 +69,13 @@ class Holdings:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def jobs(self, refs: Iterable[JobRef]) -> dict[JobRef, JobRecord]:
-        """Those that are there, in one trip for each queue."""
-        by_queue: dict[str, list[str]] = {}
-        for ref in refs:
-            by_queue.setdefault(ref.queue, []).append(ref.id)
-        found: dict[JobRef, JobRecord] = {}
-        for queue, ids in by_queue.items():
-            found |= {job.ref: job for job in await self._store.look(queue, ids) if job is not None}
-        return found
-
     async def own(self, caller: Caller, leases: Sequence[Lease]) -> set[JobRef]:
         """The jobs of these that are the caller's to touch; of others it learns nothing, as of lost ones."""
         check_count("leases", len(leases))
         check_queues(caller, {lease.ref.queue for lease in leases})
         if caller.tenant is None:
             return {lease.ref for lease in leases}
-        jobs = await self.jobs(lease.ref for lease in leases)
+        jobs = await look_up(self._store, (lease.ref for lease in leases))
         return {ref for ref, job in jobs.items() if caller.sees_tenant(job.tenant)}
 
     async def renew(self, caller: Caller, leases: Sequence[Lease], lease_ms: int) -> list[Renewal]:
@@ -86,9 +85,3 @@ class Holdings:
         kept = [lease for lease in leases if lease.ref in own]
         renewed = iter(await self._store.renew(kept, lease_ms=lease_ms))
         return [next(renewed) if lease.ref in own else Renewal.LOST for lease in leases]
-
-    async def hold(self, caller: Caller, lease: Lease, lease_ms: int) -> None:
-        """LeaseLost unless the caller holds it; whoever speaks of its job is alive, so it is extended too."""
-        (renewal,) = await self.renew(caller, [lease], lease_ms)
-        if renewal == Renewal.LOST:
-            raise LeaseLost(f"job {lease.ref} is not yours any more")

@@ -8,6 +8,8 @@ from bullpen.job.record import JobRef
 from bullpen.records.tenants import Plan
 from bullpen.server.access.allowing import JobCanceller, JobReader, JobRetrier, JobSignaller, JobWriter
 from bullpen.server.acting import DONE, PERMISSION, act_on
+from bullpen.server.adding import check_queue_to_fill
+from bullpen.server.below import check_below
 from bullpen.server.guarding import note
 from bullpen.server.models.acting import (
     ActionsBody,
@@ -51,6 +53,8 @@ async def cancel(
     """End a job that waits; ask the worker of one that runs to stop it."""
     job = await job_of(site, caller, queue, job_id)
     note(request, tenant=job.tenant, reason=body.reason)
+    if body.children:
+        await check_below(site, caller, job.ref, only_pending=True)
     outcome = await site.queue(queue).job(job.id).cancel(body.reason, children=body.children)
     return Cancelled(outcome=outcome)
 
@@ -75,10 +79,15 @@ async def change(
     handle = site.queue(queue).job(job.id)
     if not body.model_fields_set:
         raise BadOption("data: give data, delay or priority")
-    if body.priority is not None:
-        await handle.change_priority(await _priority(site, caller.tenant, body.priority))
+    if "data" in body.model_fields_set:
+        check_queue_to_fill(queue)
+        site.queue(queue).payload(body.data)  # PayloadTooLarge before anything is changed
+    priority = None if body.priority is None else await _priority(site, caller.tenant, body.priority)
+    # First what is refused in most states: a refusal leaves the job as it was.
     if body.delay is not None:
         await handle.change_delay(body.delay)
+    if priority is not None:
+        await handle.change_priority(priority)
     if "data" in body.model_fields_set:
         await handle.update_data(body.data)
     return Done()
@@ -97,6 +106,7 @@ async def remove(request: Request, caller: JobWriter, site: TheSite, queue: Queu
     """Forget a job that is not active, and all its children."""
     job = await job_of(site, caller, queue, job_id)
     note(request, tenant=job.tenant)
+    await check_below(site, caller, job.ref)
     await site.store.remove(job.ref)
     return Response(status_code=204)
 

@@ -7,11 +7,12 @@ from fastapi import Query
 from bullpen.job.record import JobRecord, JobRef
 from bullpen.server.access.allowing import JobReader
 from bullpen.server.access.caller import Caller
+from bullpen.server.below import sees
+from bullpen.server.looking import look_up
 from bullpen.server.models.details import ChildrenShown, ChildShown, FlowShown, LogShown, StepShown, StepsShown
 from bullpen.server.models.jobs import shown_failure, shown_payload
 from bullpen.server.routes.routing import Cursor, JobId, QueueName, TheSite, family, job_of
 from bullpen.server.site import Site
-from bullpen.stores.base import Child
 
 router = family("jobs")
 
@@ -74,7 +75,7 @@ async def children(
     """The jobs that it waits for or waited for, and what became of each."""
     job = await job_of(site, caller, queue, job_id)
     page = await site.store.children(job.ref, limit=limit, cursor=cursor)
-    known = await _records(site, page.children)
+    known = await look_up(site.store, (child.ref for child in page.children))
     codec = site.queue(queue).codec
     items = [
         ChildShown(
@@ -87,7 +88,7 @@ async def children(
             reason=child.reason,
         )
         for child in page.children
-        if _sees(caller, child.ref, known.get(child.ref))
+        if sees(caller, child.ref, known.get(child.ref))
     ]
     return ChildrenShown(items=items, next_cursor=page.next_cursor)
 
@@ -126,8 +127,8 @@ async def _tree(site: Site, caller: Caller, top: JobRecord, depth: int, limit: i
             node.has_children = bool(page.children)
             if below == 1:
                 continue
-            known = await _records(site, page.children)
-            seen = [child.ref for child in page.children if _sees(caller, child.ref, known.get(child.ref))]
+            known = await look_up(site.store, (child.ref for child in page.children))
+            seen = [child.ref for child in page.children if sees(caller, child.ref, known.get(child.ref))]
             node.children = [_node(child, known.get(child)) for child in seen]
             node.next_cursor = page.next_cursor
             left -= len(seen)
@@ -141,19 +142,3 @@ def _node(ref: JobRef, job: JobRecord | None) -> FlowShown:
     if job is None:
         return FlowShown(queue=ref.queue, id=ref.id, name=None, state=None)
     return FlowShown(queue=ref.queue, id=ref.id, name=job.name, state=job.state)
-
-
-async def _records(site: Site, children: tuple[Child, ...]) -> dict[JobRef, JobRecord]:
-    """As they are now, in one trip for each queue; without those that are gone."""
-    by_queue: dict[str, list[str]] = {}
-    for child in children:
-        by_queue.setdefault(child.ref.queue, []).append(child.ref.id)
-    found = [job for queue, ids in by_queue.items() for job in await site.store.look(queue, ids)]
-    return {job.ref: job for job in found if job is not None}
-
-
-def _sees(caller: Caller, ref: JobRef, job: JobRecord | None) -> bool:
-    """Whose a job was that is gone, nobody knows: only those who see everything are told of it."""
-    if not caller.sees_queue(ref.queue):
-        return False
-    return caller.tenant is None if job is None else caller.sees_tenant(job.tenant)

@@ -1,6 +1,5 @@
 """Events as they happen: by server-sent events, by WebSocket, by long poll; and how all queues stand, live."""
 
-import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Sequence
 from typing import Annotated, Any
@@ -17,10 +16,11 @@ from bullpen.server.access.watching import Watch
 from bullpen.server.apart import ids_of
 from bullpen.server.models.events import EventsShown
 from bullpen.server.routes.filtering import tenant_of
-from bullpen.server.routes.routing import Cursor, Text, TheSite, family, has_jobs
+from bullpen.server.routes.routing import Cursor, Text, TheSite, family, own_queues
 from bullpen.server.site import Site
 from bullpen.server.streams.following import Following
 from bullpen.server.streams.live import LiveView
+from bullpen.server.streams.sending import send_until_left
 from bullpen.server.streams.sse import EventStream
 from bullpen.server.streams.telling import Told, Wanted
 
@@ -59,8 +59,8 @@ TheWanted = Annotated[Wanted, Depends(wanted_events)]
 
 async def _following(site: Site, caller: Caller, wanted: Wanted, after: str | None) -> Following:
     """From a cursor, or from now on; a wrong cursor is told before anything else."""
-    hides_place = wanted.queue is not None and not await has_jobs(site, caller.tenant, wanted.queue)
-    following = Following(site.hub, await site.cursors(), wanted, after, hides_place=hides_place)
+    own = await own_queues(site, caller.tenant, wanted.queue)
+    following = Following(site.hub, await site.cursors(), wanted, after, own=own)
     await following.places()
     return following
 
@@ -105,15 +105,8 @@ async def events_by_socket(
     async with contextlib.aclosing(following.batches(tells_start=True)) as batches:
         await anext(batches)
         await socket.accept()  # not sooner: a reader who is let in misses nothing
-        # Both are ended and awaited here.
-        leaving = asyncio.create_task(_until_left(socket))
-        sending = asyncio.create_task(_send_all(socket, batches, site.watches.watch(socket, caller)))
-        try:
-            await asyncio.wait({leaving, sending}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            leaving.cancel()
-            sending.cancel()
-            await asyncio.gather(leaving, sending, return_exceptions=True)
+        sending = _send_all(socket, batches, site.watches.watch(socket, caller))
+        await send_until_left(socket.receive, sending)
     with contextlib.suppress(RuntimeError):  # the caller was quicker
         await socket.close(1001)
 
@@ -124,11 +117,6 @@ async def _send_all(socket: WebSocket, batches: AsyncGenerator[Sequence[Told], N
             return
         for told in batch:
             await socket.send_text(told.text.decode())
-
-
-async def _until_left(socket: WebSocket) -> None:
-    while (await socket.receive())["type"] != "websocket.disconnect":
-        pass
 
 
 @router.get("/events/poll")
@@ -150,7 +138,8 @@ async def poll(
 @router.get("/live", response_class=EventStream, responses=_STREAM)
 async def live(request: Request, caller: QueueReader, site: TheSite) -> EventStream:
     """Which queues and jobs changed, at most four times a second: server-sent events named `queues`."""
-    view = LiveView(site.hub, site.standing, Wanted(queues=caller.queues, tenant=caller.tenant))
+    own = await own_queues(site, caller.tenant)
+    view = LiveView(site.hub, site.standing, Wanted(queues=caller.queues, tenant=caller.tenant), own)
     return EventStream(_updates(view, site.watches.watch(request, caller)))
 
 

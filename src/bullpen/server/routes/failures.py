@@ -16,7 +16,7 @@ from bullpen.server.models.acting import DeadLettersBody, DeadLettersDone, Faile
 from bullpen.server.models.failures import FailureGroupShown, FailuresShown
 from bullpen.server.models.jobs import JobRows
 from bullpen.server.routes.filtering import TheFilter, tenant_of
-from bullpen.server.routes.jobs import Limit, rows_of
+from bullpen.server.routes.jobs import Limit, knows, rows_of
 from bullpen.server.routes.routing import Cursor, Text, TheSite, family
 from bullpen.server.site import Site
 
@@ -45,10 +45,12 @@ def _filter(caller: Caller, given: FailedFilter) -> JobFilter:
 async def failures(caller: JobReader, site: TheSite, queue: Text = None, tenant: Text = None) -> FailuresShown:
     """The reasons for which jobs failed, the most frequent first."""
     queues = None if caller.queues is None else sorted(caller.queues)
-    groups = await site.records.jobs.failures(queue=queue, queues=queues, tenant=tenant_of(caller, tenant))
+    tenant = tenant_of(caller, tenant)
+    groups = await site.records.jobs.failures(queue=queue, queues=queues, tenant=tenant)
+    told = queue if await knows(site, queue, queues=queues, tenant=tenant) else None
     return FailuresShown(
         items=[FailureGroupShown.model_validate(group) for group in groups],
-        behind_ms=await site.records.jobs.behind_ms(queue),
+        behind_ms=await site.records.jobs.behind_ms(told),
     )
 
 

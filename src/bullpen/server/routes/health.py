@@ -63,12 +63,12 @@ async def health(caller: MetricsReader, site: TheSite) -> Response:
 @router.get("/metrics", response_class=PlainTextResponse)
 @router.get("/v1/metrics", response_class=PlainTextResponse, include_in_schema=False)
 async def metrics(caller: MetricsReader, site: TheSite) -> Response:
-    """Of the whole store, in the text that Prometheus reads."""
+    """Of the whole store, and what this server itself counts, in the text that Prometheus reads."""
     registry = Registry()
     StoreGauges(registry).show(await look(site))
     await _show_runs(site, RunGauges(registry), ProviderGauges(registry))
     await _show_records(site, RecordsGauges(registry))
-    return Response(registry.text(), media_type=CONTENT_TYPE)
+    return Response(registry.text() + site.metrics.text(), media_type=CONTENT_TYPE)
 
 
 async def _show_runs(site: Site, gauges: RunGauges, of_providers: ProviderGauges) -> None:

@@ -1,6 +1,7 @@
 """Jobs: lists from the read model, one job from the store."""
 
 import dataclasses
+from collections.abc import Collection
 from typing import Annotated
 
 from fastapi import Query
@@ -36,12 +37,19 @@ async def rows_of(site: Site, wanted: JobFilter, limit: int, cursor: str | None)
     """A page of the read model, and how old it may be."""
     page = await site.records.jobs.list(wanted, limit=limit, cursor=cursor)
     behind_ms = page.behind_ms
-    if not page.jobs and wanted.queue is not None and not await has_jobs(site, wanted.tenant, wanted.queue):
-        # Of all queues: that of one alone tells a tenant whether the queue exists.
+    if not page.jobs and not await knows(site, wanted.queue, queues=wanted.queues, tenant=wanted.tenant):
         behind_ms = await site.records.jobs.behind_ms()
     return JobRows(
         items=[JobRow.model_validate(job) for job in page.jobs], next_cursor=page.next_cursor, behind_ms=behind_ms
     )
+
+
+async def knows(site: Site, queue: str | None, *, queues: Collection[str] | None, tenant: str | None) -> bool:
+    """Whether to tell how far behind this queue is. Who has nothing there would learn that it exists.
+
+    What is told then is how far behind all queues are.
+    """
+    return queue is None or ((queues is None or queue in queues) and await has_jobs(site, tenant, queue))
 
 
 @router.get("/queues/{queue}/jobs/{job_id}")

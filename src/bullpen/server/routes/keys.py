@@ -8,11 +8,13 @@ from starlette.requests import Request
 
 from bullpen.errors import RecordMissing
 from bullpen.records.keys import NewKey
+from bullpen.records.users import User
 from bullpen.server.access.allowing import allowed
 from bullpen.server.access.caller import Caller
+from bullpen.server.access.roles import ROLES
 from bullpen.server.guarding import note, replay
 from bullpen.server.models.base import Done, Page
-from bullpen.server.models.records import KeyBody, KeyShown, NewKeyShown, PasswordBody, UserBody, UserShown
+from bullpen.server.models.records import KeyBody, KeyShown, NewKeyShown, PasswordBody, UserBody, UserChange, UserShown
 from bullpen.server.problems import forbidden
 from bullpen.server.routes.routing import Cursor, Limit, Name, TheSite, family
 
@@ -60,7 +62,7 @@ async def create_key(request: Request, caller: KeyWriter, site: TheSite, body: K
 
 
 @router.delete("/keys/{key_id}", name="key.revoke", status_code=204)
-async def revoke_key(caller: KeyWriter, site: TheSite, key_id: Name) -> Response:
+async def revoke_key(request: Request, caller: KeyWriter, site: TheSite, key_id: Name) -> Response:
     """Let nobody in with this key any more."""
     missing = RecordMissing(f"no API key {key_id!r}")
     try:
@@ -69,6 +71,7 @@ async def revoke_key(caller: KeyWriter, site: TheSite, key_id: Name) -> Response
         raise missing from None
     if not caller.sees_tenant(key.tenant):
         raise missing
+    note(request, tenant=key.tenant)
     await site.records.keys.revoke(key_id)
     return Response(status_code=204)
 
@@ -90,23 +93,39 @@ async def create_user(request: Request, caller: UserWriter, site: TheSite, body:
     return UserShown.model_validate(user)
 
 
+@router.patch("/users/{user_id}", name="user.change")
+async def change_user(
+    request: Request, caller: UserWriter, site: TheSite, user_id: Name, body: UserChange
+) -> UserShown:
+    """Give a user another role, let one in no more or again; what changes ends all sessions of the user."""
+    before = await _user(site, caller, user_id)
+    note(request, tenant=before.tenant, **body.model_dump(exclude_none=True))
+    if not ROLES[body.role or before.role] <= caller.permissions:
+        raise forbidden("role: the caller gives no more than it has")
+    return UserShown.model_validate(
+        await site.records.users.change(user_id, role=body.role, is_disabled=body.is_disabled)
+    )
+
+
 @router.post("/users/{user_id}/password", name="user.password")
-async def set_password(caller: UserWriter, site: TheSite, user_id: Name, body: PasswordBody) -> Done:
+async def set_password(request: Request, caller: UserWriter, site: TheSite, user_id: Name, body: PasswordBody) -> Done:
     """Give a user another password, and end all sessions."""
-    await _check_user(site, caller, user_id)
+    note(request, tenant=(await _user(site, caller, user_id)).tenant)
     await site.records.users.set_password(user_id, body.password)
     return Done()
 
 
 @router.post("/users/{user_id}/disable", name="user.disable")
-async def disable(caller: UserWriter, site: TheSite, user_id: Name) -> Done:
+async def disable(request: Request, caller: UserWriter, site: TheSite, user_id: Name) -> Done:
     """Let a user in no more, and end all sessions."""
-    await _check_user(site, caller, user_id)
-    await site.records.users.disable(user_id)
+    note(request, tenant=(await _user(site, caller, user_id)).tenant)
+    await site.records.users.change(user_id, is_disabled=True)
     return Done()
 
 
-async def _check_user(site: TheSite, caller: Caller, user_id: str) -> None:
+async def _user(site: TheSite, caller: Caller, user_id: str) -> User:
+    """RecordMissing also if it is not the caller's to see."""
     user = await site.records.users.get(user_id)
     if not caller.sees_tenant(user.tenant):
         raise RecordMissing(f"no user {user_id!r}")
+    return user

@@ -81,7 +81,6 @@ async def save_view(caller: ViewOwner, site: TheSite, name: Name, body: ViewBody
         query=body.query,
         tenant=caller.tenant,
         is_shared=body.is_shared,
-        view_id=await _own_view(site, caller, name),
     )
     return ViewShown.model_validate(view)
 

@@ -1,6 +1,7 @@
 """What all families of routes share."""
 
 import contextlib
+from collections.abc import Collection
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query
@@ -62,7 +63,13 @@ def uploads_family(*tags: str) -> APIRouter:
 
 async def has_jobs(site: Site, tenant: str | None, queue: str) -> bool:
     """Whether the queue is there for a caller with this tenant; another's is as if it were not."""
-    return tenant is None or bool(await site.records.jobs.counts(queue=queue, tenant=tenant))
+    own = await own_queues(site, tenant, queue)
+    return own is None or queue in own
+
+
+async def own_queues(site: Site, tenant: str | None, queue: str | None = None) -> Collection[str] | None:
+    """The queues, or the one that is asked for, in which a tenant has jobs; None: all, without a tenant."""
+    return None if tenant is None else (await site.records.jobs.counts(queue=queue, tenant=tenant)).keys()
 
 
 async def job_of(site: Site, caller: Caller, queue: str, job_id: str) -> JobRecord:

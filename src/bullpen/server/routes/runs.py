@@ -1,6 +1,5 @@
 """Runs of agents: lists, one with its tasks, what happens in it as it happens, and its end."""
 
-import asyncio
 import contextlib
 from collections.abc import AsyncGenerator
 from typing import Annotated, Any
@@ -31,6 +30,7 @@ from bullpen.server.routes.filtering import tenant_of
 from bullpen.server.routes.routing import Cursor, Name, Text, TheSite, agents_family
 from bullpen.server.site import Site
 from bullpen.server.streams.lookout import Heard
+from bullpen.server.streams.sending import send_until_left
 from bullpen.server.streams.sse import EventStream
 from bullpen.server.taskshown import shown_comparison, shown_run, shown_runs
 
@@ -171,18 +171,8 @@ async def follow_by_socket(socket: WebSocket, caller: RunReader, site: TheSite, 
     """The same by WebSocket: one JSON text for each event."""
     _check_cursor(await _run_of(site, caller, run_id), after)
     await socket.accept()
-    # Both are ended and awaited here.
-    leaving = asyncio.create_task(_until_left(socket))
-    sending = asyncio.create_task(
-        _send_all(socket, site.lookout.heard(run_id, after), site.watches.watch(socket, caller))
-    )
-    try:
-        await asyncio.wait({leaving, sending}, return_when=asyncio.FIRST_COMPLETED)
-        is_over = sending.done() and sending.exception() is None and sending.result()
-    finally:
-        leaving.cancel()
-        sending.cancel()
-        await asyncio.gather(leaving, sending, return_exceptions=True)
+    sending = _send_all(socket, site.lookout.heard(run_id, after), site.watches.watch(socket, caller))
+    is_over = await send_until_left(socket.receive, sending)
     with contextlib.suppress(RuntimeError):  # the caller was quicker
         await socket.close(1000 if is_over else 1001)
 
@@ -200,11 +190,6 @@ async def _send_all(socket: WebSocket, hearing: AsyncGenerator[Heard, None], wat
             if heard.ended is not None:
                 return True
     return False
-
-
-async def _until_left(socket: WebSocket) -> None:
-    while (await socket.receive())["type"] != "websocket.disconnect":
-        pass
 
 
 def _number_in(text: str) -> int:

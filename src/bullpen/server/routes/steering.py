@@ -1,23 +1,17 @@
 """What is done to a whole queue."""
 
-import asyncio
 from typing import Any
 
 from starlette.requests import Request
 
-from bullpen.errors import JobMissing, WrongState
-from bullpen.job.record import JobRef
-from bullpen.job.state import State
+from bullpen.server import promoting
 from bullpen.server.access.allowing import QueueWriter
 from bullpen.server.guarding import note
-from bullpen.server.models.acting import CleanBody, DrainBody, ObliterateBody, RetryAllBody
+from bullpen.server.models.acting import CleanBody, DrainBody, ObliterateBody, PromoteAllBody, Promoted, RetryAllBody
 from bullpen.server.models.base import Count, Done
 from bullpen.server.routes.routing import QueueName, TheSite, family
-from bullpen.server.site import Site
 
 router = family("queues")
-
-_PAGE = 200
 
 
 @router.post("/queues/{queue}/pause", name="queue.pause")
@@ -71,26 +65,13 @@ async def retry_all(
 
 
 @router.post("/queues/{queue}/promote-all", name="queue.promote_all")
-async def promote_all(request: Request, caller: QueueWriter, site: TheSite, queue: QueueName) -> Count:
-    """Let all delayed jobs run now."""
-    done = 0
-    until_ms = site.clock.now_ms()
-    while True:
-        page = await site.queue(queue).jobs(State.DELAYED, limit=_PAGE)
-        # What was delayed after we began may be our own doing: a promoted job that failed and is tried again.
-        refs = [job.ref for job in page.jobs if job.added_ms <= until_ms]
-        moved = sum(await asyncio.gather(*[_promoted(site, ref) for ref in refs]))
-        done += moved
-        if not moved or page.next_cursor is None:
-            return _counted(request, done)
-
-
-async def _promoted(site: Site, ref: JobRef) -> bool:
-    try:
-        await site.store.promote(ref)
-    except (JobMissing, WrongState):
-        return False  # someone else was quicker
-    return True
+async def promote_all(
+    request: Request, caller: QueueWriter, site: TheSite, queue: QueueName, body: PromoteAllBody
+) -> Promoted:
+    """Let all delayed jobs run now; `next_cursor` of the answer goes on where the limit ended it."""
+    promoted = await promoting.promote_all(site, queue, body.limit, body.cursor)
+    note(request, count=promoted.count)
+    return Promoted.model_validate(promoted)
 
 
 def _counted(request: Request, count: int, **details: Any) -> Count:

@@ -59,13 +59,15 @@ class Index:
         heard: defaultdict[Listener, list[Told]] = defaultdict(list)
         for one in told:
             event = one.event
-            assert event is not None  # gaps are told to all
+            assert event is not None  # gaps are told apart
             for listener in self._by_job.get(event.job_id or "", ()):
                 if listener.is_plain or listener.wanted.fits(event):
                     heard[listener].append(one)
             for listener in self._by_tenant.get(event.tenant or "", ()):
                 if listener.is_plain or listener.wanted.fits(event):
                     heard[listener].append(one)
+                else:
+                    listener.learn(one.queue)
         for listener in self._others:
             some = told if listener.is_plain else [one for one in told if one.event and listener.wanted.fits(one.event)]
             if some:
@@ -146,6 +148,7 @@ class Channel:
             self._joining.setdefault(after, []).append(_Newcomer(listener))
             return
         self._index.add(listener)
+        listener.learn_from(self.queue, missed)
         fitting = [told for told in missed if told.event is not None and listener.wanted.fits(told.event)]
         if fitting:
             listener.put(fitting)
@@ -203,6 +206,7 @@ class Channel:
         self._remember(told)
         for part in self._parts(told):
             for listener, some in self._index.hearing(part).items():
+                listener.learn(self.queue)
                 listener.put(some)
                 woken.add(listener)
         self.position = page.cursor
@@ -230,17 +234,14 @@ class Channel:
             self._base = self._recent.popleft().cursor
 
     def _tell_gap(self, cursor: str) -> Iterable[Listener]:
-        """Everyone has missed something, newcomers too."""
+        """Everyone who may know has missed something, newcomers too."""
         self._recent.clear()
         self._base = cursor
         for newcomers in self._joining.values():
             for one in newcomers:
                 self._index.add(one.listener)
         self._joining.clear()
-        hearing = list(self._index)
-        for listener in hearing:
-            listener.put([Told(self.queue, None, cursor)])
-        return hearing
+        return [listener for listener in self._index if listener.miss(self.queue, cursor)]
 
     def _let_in(self, cursor: str) -> None:
         for one in self._joining.pop(cursor, ()):
@@ -256,5 +257,4 @@ class Channel:
                 lost += [one.listener for one in self._joining.pop(cursor)]
         for listener in lost:
             self._index.add(listener)
-            listener.put([Told(self.queue, None, self.position)])
-        return lost
+        return [listener for listener in lost if listener.miss(self.queue, self.position)]

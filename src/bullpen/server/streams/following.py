@@ -1,6 +1,6 @@
 """A stream from where its reader left off: first what was missed, then what happens."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Collection, Sequence
 
 from bullpen.server.streams.cursors import Cursors
 from bullpen.server.streams.hub import Hub
@@ -13,27 +13,27 @@ BEAT_S = 15.0
 class Following:
     """What one reader hears, in batches.
 
-    With `hides_place` the reader has nothing in the queue yet. Until it has, its cursor stays where it was, or else it
-    would tell that others have; who goes on from there misses nothing.
+    With `own` it knows of these queues only, and of those where it hears something. While it knows nothing of the one
+    that it asks for, its cursor stays where it was, or else it would tell that others have something there; who goes on
+    from there misses nothing.
     """
 
     def __init__(
-        self, hub: Hub, cursors: Cursors, wanted: Wanted, after: str | None, *, hides_place: bool = False
+        self, hub: Hub, cursors: Cursors, wanted: Wanted, after: str | None, *, own: Collection[str] | None = None
     ) -> None:
         self._hub = hub
         self._cursors = cursors
         self._wanted = wanted
         self._after = after
-        self._hides_place = hides_place
-        self.listener: Listener = hub.listener(wanted)
+        self.listener: Listener = hub.listener(wanted, own)
 
     @property
     def cursor(self) -> str:
         """Where to go on after what was heard."""
         places = self.listener.places
-        if self._hides_place:
-            return self._after or ""
         if self._wanted.queue is not None:
+            if not self.listener.knows(self._wanted.queue):
+                return self._after or ""
             return places.get(self._wanted.queue, "")
         return self._cursors.write(places)
 
@@ -63,7 +63,6 @@ class Following:
                     yield told
             while not self.listener.has_ended:
                 if await self.listener.wait(beat_s):
-                    self._hides_place = False
                     yield self.listener.take()
                     await self._hub.rest(self.listener)
                 else:
@@ -80,10 +79,10 @@ class Following:
             if is_all:
                 # Before anything else happens, or what is logged now would be missed.
                 self._hub.let_in(self.listener, queue, after)
-            told = [Told(queue, event, event.cursor) for event in page.events if self._wanted.fits(event)]
-            if told:
-                self._hides_place = False
-            if page.gap and not self._hides_place:
+            logged = [Told(queue, event, event.cursor) for event in page.events]
+            self.listener.learn_from(queue, logged)
+            told = [one for one in logged if one.event is not None and self._wanted.fits(one.event)]
+            if page.gap and self.listener.knows(queue):
                 told.insert(0, Told(queue, None, page.events[0].cursor if page.events else page.cursor))
             if told:
                 yield told

@@ -102,8 +102,8 @@ class Hub:
         if channel is not None:  # else all streams end
             channel.join(listener, after)
 
-    def listener(self, wanted: Wanted) -> Listener:
-        return Listener(wanted, limit=self._limit)
+    def listener(self, wanted: Wanted, own: Collection[str] | None = None) -> Listener:
+        return Listener(wanted, limit=self._limit, own=own)
 
     def catch_up(self, listener: Listener) -> None:
         """All that is told up to here was heard, wanted or not: its cursor need not stay behind."""

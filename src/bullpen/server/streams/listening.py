@@ -1,7 +1,7 @@
 """One listener: what waits for it, up to a limit."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from bullpen.server.streams.telling import Told, Wanted
 
@@ -11,8 +11,10 @@ _MAX_BYTES = 4_194_304
 class Listener:
     """Gets what it wants to hear; what it does not take in time is dropped, and it is told of a gap."""
 
-    def __init__(self, wanted: Wanted, *, limit: int) -> None:
+    def __init__(self, wanted: Wanted, *, limit: int, own: Collection[str] | None = None) -> None:
         self.wanted = wanted
+        self._own = None if own is None else set(own)
+        """The queues of which it knows, if it must not learn of others; more come with what it hears."""
         self.is_plain = wanted.is_plain
         self.has_ended = False
         """The server stops, or the listener has left."""
@@ -29,6 +31,28 @@ class Listener:
     def is_idle(self) -> bool:
         """Whether nothing waits for it."""
         return not self._waiting and self._lost is None
+
+    def knows(self, queue: str) -> bool:
+        """Whether it may be told that something happened there."""
+        return self._own is None or queue in self._own
+
+    def learn(self, queue: str) -> None:
+        """Its tenant has something there."""
+        if self._own is not None:
+            self._own.add(queue)
+
+    def learn_from(self, queue: str, told: Iterable[Told]) -> None:
+        """It knows of a queue with events of its tenant, whether or not it wants to hear these."""
+        if not self.knows(queue) and any(one.event and one.event.tenant == self.wanted.tenant for one in told):
+            self.learn(queue)
+
+    def miss(self, queue: str, cursor: str) -> bool:
+        """Tell it of a gap up to here; whether it may know. Else only its place moves on."""
+        if not self.knows(queue):
+            self.places[queue] = cursor
+            return False
+        self.put([Told(queue, None, cursor)])
+        return True
 
     def put(self, told: Sequence[Told]) -> None:
         """Let it hear these, which are of one queue; it is not woken yet."""

@@ -1,7 +1,7 @@
 """What dashboards show of all queues: which changed and how they stand now, a few times a second."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -24,8 +24,8 @@ _STEERING = frozenset({EventKind.PAUSED, EventKind.RESUMED})
 class Changes(Listener):
     """Keeps which jobs changed instead of what happened to them, so that no load can make it grow."""
 
-    def __init__(self, wanted: Wanted, on_steered: Callable[[str], None]) -> None:
-        super().__init__(wanted, limit=1)
+    def __init__(self, wanted: Wanted, on_steered: Callable[[str], None], own: Collection[str] | None = None) -> None:
+        super().__init__(wanted, limit=1, own=own)
         self._on_steered = on_steered
         self._ids: dict[str, dict[str, None]] = {}
 
@@ -51,10 +51,10 @@ class Changes(Listener):
 class LiveView:
     """The updates of one dashboard."""
 
-    def __init__(self, hub: Hub, standing: Standing, wanted: Wanted) -> None:
+    def __init__(self, hub: Hub, standing: Standing, wanted: Wanted, own: Collection[str] | None = None) -> None:
         self._hub = hub
         self._standing = standing
-        self._changes = Changes(wanted, standing.forget)
+        self._changes = Changes(wanted, standing.forget, own)
         self._shown: dict[str, dict[str, Any]] = {}
         self._looks: dict[str, int] = {}
         """How often a queue is still to be looked at."""

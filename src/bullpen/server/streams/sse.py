@@ -1,11 +1,12 @@
 """Server-sent events over HTTP, until the reader leaves or the server stops."""
 
-import asyncio
 import contextlib
 from collections.abc import AsyncGenerator
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
+
+from bullpen.server.streams.sending import send_until_left
 
 _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
@@ -22,26 +23,11 @@ class EventStream(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - as ASGI has it
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-        # Both are ended and awaited here.
-        leaving = asyncio.create_task(_until_left(receive))
-        sending = asyncio.create_task(self._send_all(send))
-        try:
-            await asyncio.wait({leaving, sending}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            leaving.cancel()
-            is_over = sending.done()
-            sending.cancel()
-            await asyncio.gather(leaving, sending, return_exceptions=True)
-        if is_over:
-            with contextlib.suppress(OSError):
-                await send({"type": "http.response.body", "body": b"", "more_body": False})
+        await send_until_left(receive, self._send_all(send))
+        with contextlib.suppress(OSError):  # the reader may have left
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _send_all(self, send: Send) -> None:
         async with contextlib.aclosing(self._chunks) as chunks:
             async for chunk in chunks:
                 await send({"type": "http.response.body", "body": chunk, "more_body": True})
-
-
-async def _until_left(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass

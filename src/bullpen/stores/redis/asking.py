@@ -25,6 +25,7 @@ from bullpen.job.verdicts import (
     Retry,
     Settlement,
 )
+from bullpen.job.words import storable
 from bullpen.stores.base import FOREVER_MS, REQUEST_MEMORY_MS
 from bullpen.stores.redis.codec import encode_options, flag_of
 from bullpen.stores.redis.keys import Keys
@@ -52,6 +53,14 @@ class ClaimBounds(msgspec.Struct, frozen=True):
     """Of all queues together."""
     group: str | None = None
     """The only one to take jobs of."""
+
+
+class Moment(msgspec.Struct, frozen=True):
+    """When a call takes place: at a time of ours, or whenever the server runs it."""
+
+    now: int | None = None
+    ahead: int | None = None
+    """How many milliseconds our clock is before the server's."""
 
 
 class Batch:
@@ -195,14 +204,13 @@ def ask_exchange(
     settlements: Sequence[Settlement],
     wants: Mapping[str, int],
     terms: LeaseTerms,
-    now_ms: int,
+    moment: Moment,
     bounds: ClaimBounds,
 ) -> bytes:
     batch = Batch(keys)
     ended = [batch.settlement(settlement) for settlement in settlements]
     wanted = [{"queue": batch.number(queue), "count": count} for queue, count in wants.items()]
     message = {
-        "now": now_ms,
         "memory_ms": max(terms.ms, REQUEST_MEMORY_MS),
         "queues": batch.queues(),
         "settlements": ended,
@@ -214,7 +222,7 @@ def ask_exchange(
             "queues": keys.worker_queues(terms.worker),
         },
     }
-    said = {"at_most": bounds.at_most, "group": bounds.group}
+    said = {"now": moment.now, "ahead": moment.ahead, "at_most": bounds.at_most, "group": bounds.group}
     return encode(message | {name: value for name, value in said.items() if value is not None})
 
 
@@ -278,8 +286,3 @@ def as_text(json: bytes, whose: object) -> str:
         return json.decode()
     except UnicodeDecodeError as error:
         raise BadData(f"{whose}: JSON is UTF-8, and this is not: {error}") from error
-
-
-def storable(text: str) -> str:
-    # A message may quote a file name that is no UTF-8; the attempt must be settled all the same.
-    return text.encode(errors="backslashreplace").decode()

@@ -61,7 +61,7 @@ class Way(StrEnum):
     SHARED = "shared"
     """With others on one connection, for scripts; the answer as the server gives it."""
     BLOCKING = "blocking"
-    """Alone, since it may wait at the server; the answer as the server gives it."""
+    """Alone, since it may wait at the server, with what comes right after it; the answers as the server gives them."""
     DRIVER = "driver"
     """By the driver, which makes Python values of the answer."""
 
@@ -76,14 +76,14 @@ class Link:
         self._users = 0
         self._is_retired = False
 
-    async def execute(self, way: Way, words: Sequence[Words]) -> Any:
+    async def execute(self, way: Way, words: Sequence[Words], *then: Sequence[Words]) -> Any:
         self._users += 1
         try:
             match way:
                 case Way.SHARED:
                     return await self._wires.call(words)
                 case Way.BLOCKING:
-                    return await self._wires.block(words)
+                    return await self._wires.block(words, *then)
                 case Way.DRIVER:
                     return await self._redis.execute_command(*words)  # type: ignore[no-untyped-call] # redis-py's own
         finally:
@@ -121,11 +121,11 @@ class Client:
         """The node that we speak to; None for a socket, or if none is found yet."""
         return self._link.node if self._link else None
 
-    async def execute(self, *words: Words, way: Way = Way.DRIVER) -> Any:
+    async def execute(self, words: Sequence[Words], *then: Sequence[Words], way: Way = Way.DRIVER) -> Any:
         for _ in range(_MOST_MOVES):
             link = self._link or await self._reach()
             try:
-                return await link.execute(way, words)
+                return await link.execute(way, words, *then)
             except (*FAILURES, redis.exceptions.ReadOnlyError):
                 # A server that became a replica keeps its connections: only a new one finds its successor.
                 self._leave(link)

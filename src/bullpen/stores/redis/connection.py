@@ -13,6 +13,9 @@ from bullpen.stores.redis.cluster import ClusterPlace
 from bullpen.stores.redis.scripts import Script
 from bullpen.stores.redis.sentinel import SentinelPlace
 
+Words = tuple[str | bytes, ...]
+"""A command."""
+
 LONGEST_BLOCK_MS = 5_000
 """A blocking call comes back by then; well within the time in which a silent server counts as gone."""
 _BLOCK_GRACE_S = 2.0
@@ -114,12 +117,12 @@ class Connection:
         """
         declared = ("2", key, self.canary)
         try:
-            return await self._execute("EVALSHA", script.sha, *declared, *arguments, way=Way.SHARED)
+            return await self._execute(("EVALSHA", script.sha, *declared, *arguments), way=Way.SHARED)
         except _ScriptUnknown:
-            return await self._execute("EVAL", script.text, *declared, *arguments, way=Way.SHARED)
+            return await self._execute(("EVAL", script.text, *declared, *arguments), way=Way.SHARED)
 
     async def command(self, *parts: str | bytes) -> Any:
-        return await self._execute(*parts, way=Way.DRIVER)
+        return await self._execute(parts, way=Way.DRIVER)
 
     async def permitted(self, *parts: str | bytes) -> Any:
         """The answer to a command that our user may not be allowed, or the server may not have: None then."""
@@ -131,25 +134,41 @@ class Connection:
             raise
 
     async def block(self, *parts: str | bytes) -> Any:
-        """A command that may wait at the server for long; given up, it ends at once.
+        """A command that may wait at the server for long; given up, it ends at once."""
+        (answer,) = await self._block(parts)
+        return answer
 
-        A connection can be open on our side alone, and then no answer comes, ever: when the time
+    async def block_and_run(self, parts: Words, script: Script, key: str, *arguments: str | bytes) -> tuple[Any, Any]:
+        """The same with a script that runs as soon as it ends, without a journey between the two; both answers.
+
+        The first is None where the server did not know the script yet.
+        """
+        run = ("EVALSHA", script.sha, "2", key, self.canary, *arguments)
+        try:
+            first, second = await self._block(parts, run)
+        except _ScriptUnknown:
+            return None, await self.run(script, key, *arguments)
+        return first, second
+
+    async def _block(self, parts: Words, *then: Words) -> list[Any]:
+        """A connection can be open on our side alone, and then no answer comes, ever: when the time
         is over that the server was given, and some more, it counts as lost.
         """
         try:
             async with asyncio.timeout(_asked_s(parts) + _BLOCK_GRACE_S):
-                return await self._execute(*parts, way=Way.BLOCKING)
+                answers: list[Any] = await self._execute(parts, *then, way=Way.BLOCKING)
+                return answers
         except TimeoutError:
             if self._client is not None:
                 self._client.drop()
             raise StoreUnavailable("the Redis server did not end a blocking read in time") from None
 
-    async def _execute(self, *parts: str | bytes, way: Way) -> Any:
+    async def _execute(self, parts: Words, *then: Words, way: Way) -> Any:
         client = self.client
         try:
             # Also a script: where its server is gone, the driver is asked for the new one.
             with _Heeding():
-                return await client.execute(*parts, way=way)
+                return await client.execute(parts, *then, way=way)
         except _DRIVER_ERRORS as error:
             raise self._in_our_words(error) from error
 
@@ -198,7 +217,7 @@ class _Heeding:
 _DRIVER_ERRORS = (*FAILURES, redis.exceptions.RedisError)
 
 
-def _asked_s(parts: tuple[str | bytes, ...]) -> float:
+def _asked_s(parts: Words) -> float:
     """How long the server was asked to wait: XREAD has it behind BLOCK, the pops at their end."""
     if "BLOCK" in parts:
         return float(parts[parts.index("BLOCK") + 1]) / 1000

@@ -6,10 +6,11 @@ from typing import Any
 from bullpen.errors import LeaseLost, MailboxFull, WrongState
 from bullpen.job.entries import JournalEntry, JournalPage
 from bullpen.job.record import JobRef
+from bullpen.job.words import storable
 from bullpen.stores.base import MAX_SIGNALS, REQUEST_MEMORY_MS, Delivery
 from bullpen.stores.entries import decode_entry, encode_head
 from bullpen.stores.redis import scripts
-from bullpen.stores.redis.asking import Message, as_text, encode, storable
+from bullpen.stores.redis.asking import Message, as_text, encode
 from bullpen.stores.redis.keys import Keys
 from bullpen.stores.redis.site import MISSING, Site
 from bullpen.stores.redis.steering import job_missing, refusal

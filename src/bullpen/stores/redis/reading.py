@@ -81,6 +81,12 @@ def read_exchanged(answer: Sequence[Any], keys: Keys) -> Exchanged:
     )
 
 
+def brought_anything(answer: Sequence[Any]) -> bool:
+    """Whether an exchange claimed jobs, or failed some by itself."""
+    _, _, claimed, failed, _, _ = answer
+    return bool(claimed or failed)
+
+
 def read_refs(found: Sequence[Sequence[bytes]], keys: Keys) -> tuple[JobRef, ...]:
     return tuple(JobRef(keys.queue_of(base), job_id.decode()) for base, job_id in found)
 

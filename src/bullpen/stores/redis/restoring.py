@@ -7,9 +7,10 @@ from bullpen.job.names import is_generated_id
 from bullpen.job.record import JobRecord
 from bullpen.job.spec import NewJob
 from bullpen.job.state import FINISHED, State
+from bullpen.job.words import storable
 from bullpen.stores.moving import ID_MARGIN, Cargo, Move, SavedJob, Subject
 from bullpen.stores.redis import scripts
-from bullpen.stores.redis.asking import Message, as_text, encode, failure_details, storable
+from bullpen.stores.redis.asking import Message, as_text, encode, failure_details
 from bullpen.stores.redis.codec import FIELDS, encode_options
 from bullpen.stores.redis.site import Site
 

@@ -64,11 +64,11 @@ ADD_PLAIN = Script("add", parts=("memory", "queue", "line", "insert", "trees"))
 ADD = Script("add", parts=("memory", *_ADDING, "sizes"))
 ADD_CHILDREN = Script("add_children", parts=("memory", *_ADDING, "sizes", "lease"))
 EXCHANGE = Script(
-    "exchange", parts=("memory", *_RELEASING, "steps", "closing", "settle", "limits", "take"), flags="allow-oom"
+    "exchange", parts=("memory", "time", *_RELEASING, "steps", "closing", "settle", "limits", "take"), flags="allow-oom"
 )
 RENEW = Script("renew", parts=("queue", "lease"), flags="allow-oom")
 ABANDON = Script("abandon", parts=("memory", *_RELEASING), flags="allow-oom")
-RUNNABLE = Script("runnable", parts=("queue", "limits"), flags="allow-oom")
+RUNNABLE = Script("runnable", parts=("time", "queue", "limits"), flags="allow-oom")
 RESCUE = Script("rescue", parts=(*_RELEASING, "place"), flags="allow-oom")
 NOTICES = Script("notices", flags="allow-oom")
 BEAT = Script("beat", flags="allow-oom")

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from bullpen.errors import JobMissing, QueueMissing, WrongState
 from bullpen.job.record import JobRef
 from bullpen.job.state import FINISHED, State
+from bullpen.job.words import storable
 from bullpen.stores.base import Cancellation
 from bullpen.stores.redis import scripts
-from bullpen.stores.redis.asking import ask_cancel, storable
+from bullpen.stores.redis.asking import ask_cancel
 from bullpen.stores.redis.scripts import Script
 from bullpen.stores.redis.site import MISSING, Site
 

@@ -49,14 +49,24 @@ class Wire(asyncio.Protocol):
         return self._transport is not None and not self._gone.done() and not self._transport.is_closing()
 
     async def call(self, words: Sequence[Words]) -> Any:
-        answer = self._loop.create_future()
+        (answer,) = self._send(words)
+        return await answer
+
+    async def call_in_a_row(self, *commands: Sequence[Words]) -> list[Any]:
+        """Have these carried out one right after the other; the answers of all, or the first error."""
+        return await asyncio.gather(*self._send(*commands))
+
+    def _send(self, *commands: Sequence[Words]) -> list[asyncio.Future[Any]]:
         if self._transport is None or not self.is_open:
             raise redis.exceptions.ConnectionError(_LOST)
-        self._transport.write(hiredis.pack_command(tuple(words)))  # type: ignore[arg-type] # its stub means one word
-        self._pending.append((answer, self._loop.time()))
+        packed = [hiredis.pack_command(tuple(words)) for words in commands]  # type: ignore[arg-type] # its stub means one word
+        self._transport.write(packed[0] if len(packed) == 1 else b"".join(packed))
+        answers = [self._loop.create_future() for _ in commands]
+        now_s = self._loop.time()
+        self._pending.extend((answer, now_s) for answer in answers)
         if self._timer is None:
             self._watch_in(self._answer_s)
-        return await answer
+        return answers
 
     async def close(self) -> None:
         if self._transport is not None:
@@ -139,19 +149,19 @@ class Wires:
             wire = await self._open_shared()
         return await wire.call(words)
 
-    async def block(self, words: Sequence[Words]) -> Any:
-        """Run a command that may wait at the server; given up, it ends there too."""
+    async def block(self, *commands: Sequence[Words]) -> list[Any]:
+        """Run a command that may wait at the server, and others right after it; given up, they end there too."""
         wire = self._rested.pop() if self._rested else await self._connect()
         self._waiting.add(wire)
         try:
-            answer = await wire.call(words)
+            answers = await wire.call_in_a_row(*commands)
         except BaseException:
             await wire.close()
             raise
         finally:
             self._waiting.discard(wire)
         self._rested.append(wire)
-        return answer
+        return answers
 
     async def close(self) -> None:
         self._is_closed = True

@@ -154,7 +154,10 @@ def _dead_or_none(entry: Path) -> DeadProcess | None:
 
 
 def _others(folder: Path, own: str) -> list[Path]:
-    found = [entry for entry in os.scandir(folder) if not entry.name.startswith(own)]
+    try:
+        found = [entry for entry in os.scandir(folder) if not entry.name.startswith(own)]
+    except FileNotFoundError:
+        return []  # somebody removed the folder: nobody can be told dead, and their leases run out
     return [Path(entry.path) for entry in found if entry.name.endswith(".live") or _is_unborn(entry)]
 
 

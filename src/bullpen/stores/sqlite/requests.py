@@ -5,7 +5,7 @@ from collections.abc import Callable
 import msgspec
 
 from bullpen.errors import BadOption
-from bullpen.job.record import ClaimedJob, Lease
+from bullpen.job.record import ClaimedJob, JobRef, Lease
 from bullpen.stores.base import REQUEST_MEMORY_MS, Added, Claimed, Delivery, Exchanged, SettleOutcome
 from bullpen.stores.sqlite.rows import SELECT, record_from
 from bullpen.stores.sqlite.schema import ACTIVE
@@ -20,6 +20,7 @@ class ClaimAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
     keys: tuple[int, ...] = ()
     settled: tuple[SettleOutcome, ...] = ()
     next_due_ms: int | None = None
+    failed: tuple[JobRef, ...] = ()
     abandoned: bool = False
     """Given up before it arrived: it may settle, but claims nothing."""
 
@@ -56,7 +57,7 @@ def answer_exchange(
         return _again(tx, known)
     answer = exchange(known is None)
     keys = tuple(int(claimed.lease.token.partition(":")[0]) for claimed in answer.claimed.jobs)
-    stored = ClaimAnswer(token, keys, answer.settled, answer.claimed.next_due_ms)
+    stored = ClaimAnswer(token, keys, answer.settled, answer.claimed.next_due_ms, answer.failed)
     _remember(tx, request, _encode(stored), max(lease_ms, REQUEST_MEMORY_MS))
     return answer
 
@@ -93,7 +94,7 @@ def _again(tx: Transaction, answer: ClaimAnswer) -> Exchanged:
             queue = tx.db.execute("SELECT queue FROM job WHERE key = ?", (key,)).fetchone()[0]
             job = record_from(by_key[key], tx.queue_name(queue))
             jobs.append(ClaimedJob(Lease(job.ref, lease_token(key, answer.token), job.epoch), job))
-    return Exchanged(answer.settled, Claimed(tuple(jobs), answer.next_due_ms))
+    return Exchanged(answer.settled, Claimed(tuple(jobs), answer.next_due_ms), answer.failed)
 
 
 def _recall(tx: Transaction, request: str) -> bytes | None:

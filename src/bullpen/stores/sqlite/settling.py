@@ -21,6 +21,7 @@ from bullpen.job.verdicts import (
     Retry,
     Settlement,
 )
+from bullpen.job.words import storable
 from bullpen.stores.base import FOREVER_MS, SettleOutcome
 from bullpen.stores.sqlite import mailbox
 from bullpen.stores.sqlite.adding import release_dedup
@@ -205,7 +206,7 @@ def _delay(tx: Transaction, job: Held, delay_ms: int, *, note: str, attempts: in
     tx.db.execute(
         f"UPDATE job SET state = {DELAYED}, due_ms = ?, position = ?, entered_ms = ?, note = ?,"
         " attempts_made = attempts_made + ?, token = NULL, lease_until_ms = NULL, cancelling = NULL WHERE key = ?",
-        (due_ms, tx.take_numbers(1), tx.now_ms, note or None, attempts, job.key),
+        (due_ms, tx.take_numbers(1), tx.now_ms, storable(note) or None, attempts, job.key),
     )
     _moved(tx, job, DELAYED)
     tx.tell(
@@ -235,7 +236,7 @@ def finish_failed(tx: Transaction, job: Held, failure: Failure, *, attempts: int
     if job.dedup is not None:
         release_dedup(tx, job.queue, job.dedup, job.key)
     if job.parent is not None:
-        child_failed(tx, job.key, job.parent, failure.message)
+        child_failed(tx, job.key, job.parent, storable(failure.message))
     retain(tx, job.queue, FAILED, [(job.key, keep_of(job.keep, FAILED))])
 
 
@@ -262,7 +263,7 @@ def end_unstarted(tx: Transaction, key: int, failure: Failure) -> Held:
 def _note_failure(tx: Transaction, job: Held, failure: Failure) -> None:
     stacks = job.stacks
     if failure.stack and job.spec.keep_stacks:
-        stacks = (*stacks, failure.stack)[-job.spec.keep_stacks :]
+        stacks = (*stacks, storable(failure.stack))[-job.spec.keep_stacks :]
     tx.db.execute(
         "UPDATE job SET failure = ?, stacks = ? WHERE key = ?",
         (encode(brief(failure)), encode(stacks) if stacks else None, job.key),
@@ -270,8 +271,8 @@ def _note_failure(tx: Transaction, job: Held, failure: Failure) -> None:
 
 
 def brief(failure: Failure) -> Failure:
-    """Without the stack, which is kept once, in the job's list of stacks."""
-    return msgspec.structs.replace(failure, stack="") if failure.stack else failure
+    """As it is kept: without the stack, which is kept once, in the job's list of stacks."""
+    return Failure(storable(failure.message), failure.kind, storable(failure.type))
 
 
 def _moved(tx: Transaction, job: Held, state: int) -> None:

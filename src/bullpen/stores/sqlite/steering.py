@@ -6,6 +6,7 @@ from bullpen.errors import JobMissing, WrongState
 from bullpen.job.events import Event, EventKind
 from bullpen.job.record import JobRef
 from bullpen.job.state import FINISHED, State
+from bullpen.job.words import storable
 from bullpen.stores.base import Cancellation
 from bullpen.stores.sqlite.adding import release_dedup
 from bullpen.stores.sqlite.claiming import make_runnable
@@ -27,7 +28,7 @@ _NO_TICK = f" AND (own_id IS NULL OR own_id NOT IN ({PENDING_TICKS}))"
 def cancel(tx: Transaction, ref: JobRef, reason: str) -> Cancellation:
     job = _job(tx, ref)
     if job.state == ACTIVE:
-        tx.db.execute("UPDATE job SET cancelling = ? WHERE key = ?", (reason, job.key))
+        tx.db.execute("UPDATE job SET cancelling = ? WHERE key = ?", (storable(reason), job.key))
         tx.tell(job.queue, Event(EventKind.CANCELLING, job.id, tx.now_ms, job.tenant))
         tx.news.cancelling = True
         return Cancellation.CANCELLING
@@ -143,7 +144,7 @@ def log(tx: Transaction, ref: JobRef, lines: Sequence[str]) -> int:
 def add_log(tx: Transaction, job: Held, lines: Sequence[str]) -> int:
     last, first = tx.db.execute("SELECT max(line), min(line) FROM log WHERE job = ?", (job.key,)).fetchone()
     start = (last or 0) + 1
-    rows: list[Row] = [(job.key, start + n, line) for n, line in enumerate(lines)]
+    rows: list[Row] = [(job.key, start + n, storable(line)) for n, line in enumerate(lines)]
     if rows:
         tx.execute_rows("INSERT INTO log(job, line, text) VALUES", "", rows)
     newest = start + len(rows) - 1

@@ -102,6 +102,23 @@ class Working(Protocol):
         runnable is never slept through.
         """
 
+    async def wait_and_claim(
+        self,
+        wants: Mapping[str, int],
+        *,
+        worker: str,
+        lease_ms: int,
+        request: str,
+        timeout_ms: int,
+        at_most: int | None = None,
+    ) -> Exchanged:
+        """Claim as soon as one of these queues may have a runnable job: `wait`, then `exchange`.
+
+        On one trip where the store can, so that a job is here when the news of it would have been.
+        Nothing may come at the deadline and after a false alarm. Given up, it keeps nothing: what it
+        took comes back at once, and no stall is counted.
+        """
+
     async def notices(self, worker: str, *, timeout_ms: int) -> Sequence[Notice]:
         """The jobs that this worker holds and that are to stop; waits for the first one."""
 

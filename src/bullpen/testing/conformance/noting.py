@@ -62,6 +62,13 @@ async def test_log_lines_are_kept_in_order(store: Store) -> None:
     assert await store.logs(ref) == LogPage(("one", "two", "drei ✓"), 3)
 
 
+async def test_a_line_that_is_no_unicode_is_kept_escaped(store: Store) -> None:
+    """What cannot be written as UTF-8 stands in the log as an escape, and takes no other line along."""
+    ref = await add_one(store)
+    assert await store.add_log(ref, ["before", "no file \udcff"]) == 2
+    assert (await store.logs(ref)).lines == ("before", "no file \\udcff")
+
+
 async def test_a_log_is_read_in_pages(store: Store) -> None:
     """Any part of a log can be read, with the number of all its lines."""
     ref = await add_one(store)

@@ -4,7 +4,7 @@ import asyncio
 
 from bullpen.errors import BullpenError
 from bullpen.job.record import CrashLimits
-from bullpen.job.spec import NewJob
+from bullpen.job.spec import JobSpec, NewJob
 from bullpen.job.verdicts import Completed, Failed, Settlement
 from bullpen.stores.base import (
     REQUEST_MEMORY_MS,
@@ -74,6 +74,15 @@ async def test_the_same_request_exchanges_once(store: Store) -> None:
     first = await _exchange(store, batch, "e1")
     assert await _exchange(store, batch, "e1") == first
     assert await store.counts(MAIL) == Counts(completed=1, active=1, waiting=1)
+
+
+async def test_the_same_request_names_what_failed_again(harness: Harness, store: Store) -> None:
+    """Who tells of jobs that failed on a trip, under no handler's eyes, hears of them though the answer was lost."""
+    late = await add_one(store, spec=JobSpec(start_by_ms=harness.clock.now_ms() + 1_000))
+    await harness.advance(1_001)
+    first = await _exchange(store, [], "e1")
+    assert (first.claimed.jobs, first.failed) == ((), (late,))
+    assert (await _exchange(store, [], "e1")).failed == (late,)
 
 
 async def test_an_empty_answer_is_an_answer(store: Store) -> None:

@@ -97,6 +97,19 @@ async def test_failed_ends_the_job(store: Store) -> None:
     assert job.finished_ms is not None
 
 
+async def test_words_that_are_no_unicode_are_kept_escaped(store: Store) -> None:
+    """A message may quote a file name that is no UTF-8: the attempt is settled all the same."""
+    await add_one(store, spec=JobSpec(attempts=9))
+    job = await store.job(await run_one(store, Retry(Failure("no file \udcff", stack="line \udcff"))))
+    assert job.failure is not None
+    assert (job.failure.message, job.stacks) == ("no file \\udcff", ("line \\udcff",))
+    job = await store.job(await run_one(store, Cancelled("no file \udcff")))
+    assert job.failure is not None
+    assert "no file \\udcff" in job.failure.message
+    await add_one(store)
+    assert (await store.job(await run_one(store, Postponed(5_000, "no file \udcff")))).note == "no file \\udcff"
+
+
 async def test_cancelled_ends_the_job_as_cancelled(store: Store) -> None:
     """Cancelled ends in the failed state, of kind cancelled, with the reason."""
     await add_one(store)

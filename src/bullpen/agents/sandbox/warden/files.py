@@ -1,11 +1,13 @@
 """Files of the workspace: what a path leads to is looked up in here, where no link leads out to the host."""
 
+import contextlib
 import gzip
 import io
 import os
 import stat
 import tarfile
 from collections.abc import Callable, Mapping
+from typing import BinaryIO
 
 from bullpen.agents.sandbox.warden.wire import CHUNK, Head, Refused, Wire
 
@@ -14,6 +16,8 @@ INPUTS = "/inputs"
 _TMP = "/tmp"  # noqa: S108 - the sandbox's own
 _SCRATCH = (WORKSPACE, _TMP, "/dev/shm")  # noqa: S108
 _MOST_ENTRIES = 10_000
+_MOST_NAMED, _MOST_OF_A_NAME = 10, 200
+_SEEN = stat.S_IRUSR | stat.S_IXUSR
 
 
 def files_in_use() -> int:
@@ -96,15 +100,51 @@ class _Parts(io.RawIOBase):
         return len(data)
 
 
-def _kept(entry: tarfile.TarInfo) -> tarfile.TarInfo | None:
-    return entry if entry.isreg() or entry.isdir() or entry.issym() or entry.islnk() else None
+def _kept(entry: tarfile.TarInfo) -> bool:
+    return entry.isreg() or entry.isdir() or entry.issym() or entry.islnk()
 
 
 def _pack(wire: Wire, head: Head, _body: bytes) -> Head:
+    skipped: list[str] = []
     with gzip.GzipFile(fileobj=_Parts(wire, head), mode="wb", compresslevel=1) as packed:
         with tarfile.open(fileobj=packed, mode="w|") as archive:
-            archive.add(WORKSPACE, arcname=".", filter=_kept)
-    return {}
+            _add_all(archive, head["limit"], skipped)
+    return {"skipped": len(skipped), "names": skipped[:_MOST_NAMED]}
+
+
+def _add_all(archive: tarfile.TarFile, left: int, skipped: list[str]) -> None:
+    """All of the workspace that can be read; refused if its files have more bytes than are left."""
+    names = ["."]
+    while names:  # not by recursion: folders may be nested as deep as a path is long
+        name = names.pop()
+        try:
+            file, inside = _opened(os.path.join(WORKSPACE, name))
+        except OSError:
+            skipped.append(name.encode("utf-8", "replace").decode()[:_MOST_OF_A_NAME])
+            continue
+        with file or contextlib.nullcontext():
+            entry = archive.gettarinfo(os.path.join(WORKSPACE, name), name)
+            if entry is None or not _kept(entry):
+                continue
+            # As they are read: a file with holes in it takes no room here, and all of its size elsewhere.
+            if entry.isreg() and (left := left - entry.size) < 0:
+                raise Refused("too-large", "the files of the workspace are larger than may be packed")
+            archive.addfile(entry, file)
+        names += [f"{name}/{one}" for one in sorted(inside, reverse=True)]
+
+
+def _opened(full: str) -> tuple[BinaryIO | None, list[str]]:
+    """The file, if it is one, and what is in the folder, if it is that. Code may have made them unreadable."""
+    mode = os.lstat(full).st_mode
+    if stat.S_ISREG(mode):
+        if not mode & stat.S_IRUSR:
+            os.chmod(full, stat.S_IMODE(mode) | stat.S_IRUSR)
+        return open(_regular(full, os.O_RDONLY), "rb"), []
+    if stat.S_ISDIR(mode):
+        if mode & _SEEN != _SEEN:
+            os.chmod(full, stat.S_IMODE(mode) | _SEEN)
+        return None, os.listdir(full)
+    return None, []
 
 
 def _unpack(_wire: Wire, head: Head, _body: bytes) -> Head:

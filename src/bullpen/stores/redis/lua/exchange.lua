@@ -2,6 +2,8 @@
   KEYS 1 the request's memory
   ARGV 1 msgpack {now, memory_ms, queues = {{base, own}, …}, settlements = {{queue, id, token, epoch,
          verdict, …}, …}, wants = {{queue, count}, …}, at_most?, group?, lease = {token, worker, ms, queues}}; `queue` counts from 1
+  With `ahead` in place of `now`: by how many ms the caller's clock is before the server's; for a claim that was sent
+  long before it runs. One that finds nothing is not remembered, so that the same request may come again.
   The same request again gets the first answer, with those of its jobs that are still held under it.
   Returns {{"settled" | "lease-lost" | "pending-children", …}, next due ms or "",
            {{base, id, token, epoch, record fields}, …}, {{base, id}, …} of jobs that failed here for good,
@@ -13,6 +15,8 @@ local memory_key, asked = KEYS[1], cmsgpack.unpack(ARGV[1])
 
 local lease = asked.lease
 lease.given = 0
+local has_waited = not asked.now
+if has_waited then asked.now = server_ms() + asked.ahead end
 
 -- The answer that was given before, with those of its jobs that are still held. These are functions since the locals
 -- of a script's parts are nearly as many as Lua allows.
@@ -24,7 +28,7 @@ local function answer_again(remembered)
     local fields = is_held(queue, id, token, epoch) and redis.call("HGETALL", queue.base .. id) or {}
     if #fields > 0 then claimed[#claimed + 1] = { queue.base, id, token, epoch, fields } end
   end
-  return { remembered.settled, remembered.due or "", claimed, {}, "", "" }
+  return { remembered.settled, remembered.due or "", claimed, remembered.failed or {}, "", "" }
 end
 
 local function claim(queues, wants, memory)
@@ -55,5 +59,7 @@ local memory = {
 local claimed = claim(queues, remembered and remembered.abandoned and {} or asked.wants, memory)
 close_batch(queues, asked.now)
 report_drained(queues)
-remember(memory_key, memory, asked.memory_ms)
-return { memory.settled, memory.due or "", claimed, failed_here(queues), text(asked.now), lease.worker }
+local failed = failed_here(queues)
+if #failed > 0 then memory.failed = failed end
+if #claimed + #failed > 0 or not has_waited then remember(memory_key, memory, asked.memory_ms) end
+return { memory.settled, memory.due or "", claimed, failed, text(asked.now), lease.worker }

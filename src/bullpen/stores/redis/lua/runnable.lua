@@ -2,7 +2,8 @@
   A marker that announces nothing is taken away, so that whoever blocks on it next is woken by news only.
   KEYS 1 the settings of the first queue
   ARGV 1 msgpack {now, queues = {{base, own}, …}}
-  Returns {"now"} | {"later", ms} | {"unknown"}
+  Returns {"now" | "later" | "unknown", ms of the later time or "", the server's own time in ms, or "" if we may not
+  ask for it}
   Emits nothing ]]
 local asked = cmsgpack.unpack(ARGV[1])
 
@@ -28,9 +29,8 @@ local queues = open_queues(asked.queues)
 local earliest
 for _, queue in ipairs(queues) do
   local is_runnable, due = look(queue)
-  if is_runnable then return { "now" } end
+  if is_runnable then return { "now", "", "" } end
   if due then earliest = math.min(earliest or due, due) end
 end
 for _, queue in ipairs(queues) do redis.call("ZREM", queue.marker, "0") end
-if earliest then return { "later", earliest } end
-return { "unknown" }
+return { earliest and "later" or "unknown", earliest or "", server_ms() or "" }

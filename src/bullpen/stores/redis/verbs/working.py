@@ -1,9 +1,12 @@
 """Adding jobs, and running them."""
 
+import asyncio
+import contextlib
 from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from bullpen.errors import StoreError
 from bullpen.job.record import CrashKind, CrashLimits, Lease
 from bullpen.job.spec import NewJob
 from bullpen.job.verdicts import Settlement
@@ -19,12 +22,14 @@ from bullpen.stores.base import (
     WorkerState,
 )
 from bullpen.stores.redis import families, looking, rescuing
-from bullpen.stores.redis.asking import ClaimBounds, LeaseTerms, ask_abandon, ask_exchange, ask_renew
+from bullpen.stores.redis.asking import ClaimBounds, LeaseTerms, Moment, ask_abandon, ask_exchange, ask_renew
 from bullpen.stores.redis.naming import worker_name
 from bullpen.stores.redis.opened import OpenSite
 from bullpen.stores.redis.reading import read_exchanged
 from bullpen.stores.redis.scripts import ABANDON, BEAT, EXCHANGE, RENEW
-from bullpen.stores.redis.waiting import wait_for_work
+from bullpen.stores.redis.waiting import Sleep
+
+_GIVE_UP_S = 2.0
 
 _encode = msgspec.json.Encoder().encode
 
@@ -76,10 +81,13 @@ class Working(OpenSite):
         bounds: ClaimBounds,
     ) -> Exchanged:
         now_ms = self._clock.now_ms()
-        terms = LeaseTerms(f"{self._instance}:{next(self._claims)}:{now_ms}", worker, lease_ms)
-        message = ask_exchange(self._keys, settlements, wants, terms, now_ms, bounds)
+        terms = self._lease_terms(worker, lease_ms, now_ms)
+        message = ask_exchange(self._keys, settlements, wants, terms, Moment(now=now_ms), bounds)
         answer = await self._connection.run(EXCHANGE, self._keys.request(request), message)
         return read_exchanged(answer, self._keys)
+
+    def _lease_terms(self, worker: str, lease_ms: int, now_ms: int) -> LeaseTerms:
+        return LeaseTerms(f"{self._instance}:{next(self._claims)}:{now_ms}", worker, lease_ms)
 
     async def renew(self, leases: Sequence[Lease], *, lease_ms: int) -> Sequence[Renewal]:
         if not leases:
@@ -92,7 +100,42 @@ class Working(OpenSite):
         return int(await self._connection.run(ABANDON, self._keys.request(request), ask_abandon(self._clock.now_ms())))
 
     async def wait(self, queues: Sequence[str], *, timeout_ms: int) -> bool:
-        return await wait_for_work(self._connection, self._keys, self._clock, queues, timeout_ms)
+        sleep = Sleep(self._connection, self._keys, self._clock, queues)
+        try:
+            return await sleep.until_work(timeout_ms)
+        finally:
+            await sleep.put_back()
+
+    async def wait_and_claim(
+        self,
+        wants: Mapping[str, int],
+        *,
+        worker: str,
+        lease_ms: int,
+        request: str,
+        timeout_ms: int,
+        at_most: int | None = None,
+    ) -> Exchanged:
+        terms, bounds = self._lease_terms(worker, lease_ms, self._clock.now_ms()), ClaimBounds(at_most)
+
+        def ask(moment: Moment) -> tuple[str, bytes]:
+            return self._keys.request(request), ask_exchange(self._keys, (), wants, terms, moment, bounds)
+
+        sleep = Sleep(self._connection, self._keys, self._clock, tuple(wants))
+        try:
+            answer = await sleep.until_claimed(ask, timeout_ms)
+        except asyncio.CancelledError:
+            await self._abandon_soon(request)
+            raise
+        finally:
+            await sleep.put_back()
+        return Exchanged() if answer is None else read_exchanged(answer, self._keys)
+
+    async def _abandon_soon(self, request: str) -> None:
+        """A server that is away finds out by itself, when the leases run out."""
+        with contextlib.suppress(StoreError, TimeoutError):
+            async with asyncio.timeout(_GIVE_UP_S):
+                await self.abandon(request)
 
     async def notices(self, worker: str, *, timeout_ms: int) -> Sequence[Notice]:
         return await rescuing.notices(self._site, worker, timeout_ms)

@@ -1,7 +1,10 @@
 """Adding jobs, and running them."""
 
+import asyncio
+import contextlib
 from collections.abc import Mapping, Sequence
 
+from bullpen.errors import StoreError
 from bullpen.job.record import CrashKind, CrashLimits, Lease
 from bullpen.job.spec import NewJob
 from bullpen.job.trees import check_children, check_trees
@@ -102,6 +105,25 @@ class Working(OpenFile):
             return await waiter.sleep(until_due / 1000) or until_due < timeout_ms
         finally:
             file.leave(waiter)
+
+    async def wait_and_claim(
+        self,
+        wants: Mapping[str, int],
+        *,
+        worker: str,
+        lease_ms: int,
+        request: str,
+        timeout_ms: int,
+        at_most: int | None = None,
+    ) -> Exchanged:
+        await self.wait(tuple(wants), timeout_ms=timeout_ms)
+        try:
+            return await self.exchange((), wants, worker=worker, lease_ms=lease_ms, request=request, at_most=at_most)
+        except asyncio.CancelledError:
+            # It may be under way, and is carried out though nobody listens.
+            with contextlib.suppress(StoreError):
+                await self.abandon(request)
+            raise
 
     async def notices(self, worker: str, *, timeout_ms: int) -> Sequence[Notice]:
         return await self._look_until(

@@ -1,4 +1,4 @@
-"""One writer of the read model at a time, whichever replica it is.
+"""Work that is done by one at a time, whichever replica it is: the read model, webhooks, chores.
 
 The lease is a row. Who writes renews it in the same transaction, and writes nothing if it is
 another's by now: so clocks that differ cost a change of hands at worst, never a wrong row.
@@ -16,21 +16,21 @@ from bullpen.records.tables.access import lease
 HOLD_MS = 15_000
 
 
-class LostTheModel(Exception):
-    """Another replica writes the read model now; what this one was about to write is nobody's loss."""
+class TurnLost(Exception):
+    """It is another replica's turn now; what this one was about to write is nobody's loss."""
 
 
-class ModelLease:
-    """Held for a while after each take or renewal; another name is the lease of something else."""
+class TurnLease:
+    """The turn at the work of this name, held for a while after each take or renewal."""
 
-    def __init__(self, database: Database, name: str = "read-model", *, hold_ms: int = HOLD_MS) -> None:
+    def __init__(self, database: Database, name: str, *, hold_ms: int | None = None) -> None:
         self._database = database
         self._name = name
-        self._hold_ms = hold_ms
+        self._hold_ms = HOLD_MS if hold_ms is None else hold_ms
         self.owner = uuid.uuid4().hex
 
     async def take(self) -> bool:
-        """Whether the model is ours to write, now and for a while."""
+        """Whether the turn is ours, now and for a while."""
         now_ms = self._database.clock.now_ms()
         free = or_(lease.c.until_ms <= now_ms, lease.c.owner == self.owner)
         mine = {"owner": self.owner, "until_ms": now_ms + self._hold_ms}
@@ -41,11 +41,11 @@ class ModelLease:
             return bool((await connection.execute(found)).scalar_one() == self.owner)
 
     async def renew(self, connection: AsyncConnection) -> None:
-        """Within the transaction that writes; LostTheModel if it is another's."""
+        """Within the transaction that writes; TurnLost if it is another's."""
         is_mine = (lease.c.name == self._name) & (lease.c.owner == self.owner)
         until_ms = self._database.clock.now_ms() + self._hold_ms
         if (await connection.execute(update(lease).where(is_mine).values(until_ms=until_ms))).rowcount == 0:
-            raise LostTheModel
+            raise TurnLost
 
     async def give_back(self) -> None:
         is_mine = (lease.c.name == self._name) & (lease.c.owner == self.owner)

@@ -1,0 +1,70 @@
+"""Attempts of a run are those at one step: what failed hours ago, and went well since, does not end it."""
+
+import msgspec
+import pytest
+
+from bullpen.agents.kinds import QUEUES
+from bullpen.agents.llm.scripted import CallTurn, Turn
+from bullpen.agents.llm.words import Request, Role, Usage
+from bullpen.agents.tools.policy import Policy
+from bullpen.agents.tools.tool import Tool, tool
+from bullpen.errors import CheckpointFailed
+from bullpen.job.options import fixed
+from bullpen.records.records import Records
+from bullpen.records.runs.words import ProgressKind
+from tests.agents.runs.conftest import TENANT, Making, working
+
+_PATIENCE_S = 60
+_QUEUE = "agent-standard"
+_ATTEMPTS = 1 + QUEUES[_QUEUE].retries
+_STEPS = _ATTEMPTS + 2
+
+
+@pytest.fixture(autouse=True)
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(QUEUES, _QUEUE, msgspec.structs.replace(QUEUES[_QUEUE], backoff=fixed(0.01)))
+
+
+def _walks(request: Request) -> Turn:
+    """As many steps as there are, with a tool in each."""
+    n = sum(message.role is Role.ASSISTANT for message in request.messages)
+    calls = (CallTurn("step", {"n": n}, id=f"c{n}"),) if n < _STEPS else ()
+    return Turn(text="" if calls else "there", calls=calls, usage=Usage(10, 20))
+
+
+def _stumbling(times: int) -> Tool:
+    """Fails so often at each step, by what ends an activation."""
+    stumbled: dict[int, int] = {}
+
+    @tool(policy=Policy.READ_ONLY)
+    async def step(n: int) -> str:
+        """Make a step."""
+        stumbled[n] = stumbled.get(n, 0) + 1
+        if stumbled[n] <= times:
+            raise CheckpointFailed("no room")
+        return "made"
+
+    return step
+
+
+async def test_a_run_that_fails_once_at_each_of_many_steps_comes_to_its_end(
+    agents_with: Making, records: Records
+) -> None:
+    async with agents_with(_walks, [_stumbling(1)]) as agents, working(agents):
+        sent = await agents.submit("go", tenant=TENANT)
+        result = await agents.result(sent.run_id, timeout=_PATIENCE_S)
+        assert (result.status, result.output) == ("completed", "there")
+        told = [event async for event in agents.follow(sent.run_id)]
+        assert len([event for event in told if event.kind is ProgressKind.JOB_RETRYING]) == _STEPS
+        assert {event.data["attempt"] for event in told if event.kind is ProgressKind.JOB_STARTED} == {1}
+        assert await records.credits.unbalanced() == []
+
+
+async def test_a_run_that_fails_at_one_step_again_and_again_ends(agents_with: Making) -> None:
+    async with agents_with(_walks, [_stumbling(1_000)]) as agents, working(agents):
+        sent = await agents.submit("go", tenant=TENANT)
+        result = await agents.result(sent.run_id, timeout=_PATIENCE_S)
+        assert result.error is not None
+        assert (result.status, result.error.code) == ("failed", "E013")
+        told = [event async for event in agents.follow(sent.run_id)]
+        assert len([event for event in told if event.kind is ProgressKind.JOB_STARTED]) == 1 + _ATTEMPTS

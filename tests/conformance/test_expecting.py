@@ -1,0 +1,1 @@
+from bullpen.testing.conformance.expecting import *
