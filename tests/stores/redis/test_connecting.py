@@ -56,6 +56,24 @@ def socket_server() -> Iterator[RedisServer]:
         yield server
 
 
+async def test_a_close_that_was_given_up_leaves_no_connection(socket_server: RedisServer) -> None:
+    with socket_server.client() as client:
+        before = len(client.client_list())
+        for rounds in range(30):
+            store = RedisStore(socket_server.url)
+            await store.open()
+            await store.queues()
+            closing = asyncio.create_task(store.close())
+            for _ in range(rounds):
+                await asyncio.sleep(0)
+            closing.cancel()
+            await asyncio.wait([closing])
+            await store.close()  # what the first did not come to
+            async with asyncio.timeout(5):
+                while len(client.client_list()) > before:
+                    await asyncio.sleep(0)
+
+
 async def test_by_a_unix_socket(socket_server: RedisServer) -> None:
     assert await carries_a_job(f"unix://{socket_server.folder}/redis.sock?db=1")
 

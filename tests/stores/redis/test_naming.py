@@ -1,5 +1,6 @@
 """Named connections: by them BullMQ and its dashboards know our workers."""
 
+import asyncio
 import base64
 from collections.abc import AsyncIterator
 
@@ -124,3 +125,21 @@ async def test_behind_sentinels_they_are_on_the_master() -> None:
         assert _names(sentinels.master(), "bull:") == ["bull:a"]
         await named.close()
         await store.close()
+
+
+async def test_one_whose_dropping_was_given_up_is_closed_all_the_same(
+    redis_server: RedisServer, store: RedisStore, named: NamedConnections
+) -> None:
+    """A worker that stops cancels its heartbeat, which may be at any point of dropping a name."""
+    name = f"{store._prefix}:a"
+    for rounds in range(30):
+        await named.keep([name])
+        dropping = asyncio.create_task(named.keep([]))
+        for _ in range(rounds):
+            await asyncio.sleep(0)
+        dropping.cancel()
+        await asyncio.wait([dropping])
+        await named.close()
+        async with asyncio.timeout(5):
+            while _names(redis_server, name):
+                await asyncio.sleep(0)

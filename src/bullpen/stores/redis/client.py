@@ -8,7 +8,7 @@ side only all end the same way.
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from enum import StrEnum
 from typing import Any, Protocol
 
@@ -71,7 +71,7 @@ class Link:
 
     def __init__(self, address: Address, node: Node | None) -> None:
         self.node = node
-        self._redis = make_redis(address, node)
+        self._redis = _make_redis(address, node)
         self._wires = Wires(address, node, ANSWER_S)
         self._users = 0
         self._is_retired = False
@@ -148,12 +148,14 @@ class Client:
 
     async def close(self) -> None:
         link, self._link = self._link, None
+        if link is not None:
+            self._bid_farewell(link.end())
         if self._watch is not None:
             self._watch.cancel()
             await asyncio.wait([self._watch])
-        if link is not None:
-            await link.end()
-        await asyncio.gather(*self._farewells)
+        if self._farewells:
+            # Not gathered: they go on if the wait for them is given up.
+            await asyncio.wait(self._farewells)
 
     async def _reach(self) -> Link:
         if self._link is None:
@@ -192,7 +194,10 @@ class Client:
     def _leave(self, link: Link) -> None:
         if self._link is link:
             self._link = None
-        farewell = asyncio.create_task(link.retire())
+        self._bid_farewell(link.retire())
+
+    def _bid_farewell(self, end: Coroutine[Any, Any, None]) -> None:
+        farewell = asyncio.create_task(end)
         self._farewells.add(farewell)
         farewell.add_done_callback(self._farewells.discard)
 
@@ -205,7 +210,7 @@ def is_moved(error: Exception) -> bool:
 # ── plain connections ────────────────────────────────────────────────────────────────────
 
 
-def make_redis(address: Address, node: Node | None, **more: Any) -> redis.asyncio.Redis:
+def _make_redis(address: Address, node: Node | None) -> redis.asyncio.Redis:
     """A client of one data node; no connection is made yet."""
     # A lost answer is for the caller to ask for again, with the same request: no retries here.
     options: dict[str, Any] = {
@@ -220,7 +225,7 @@ def make_redis(address: Address, node: Node | None, **more: Any) -> redis.asynci
         options["unix_socket_path"] = address.socket
     else:
         options |= {"host": node.host, "port": node.port, "socket_keepalive": True, **_tls_options(address)}
-    return redis.asyncio.Redis(**options | more)
+    return redis.asyncio.Redis(**options)
 
 
 @contextlib.asynccontextmanager

@@ -10,13 +10,13 @@ import logging
 import re
 from collections.abc import Collection
 
-import redis.asyncio
 import redis.exceptions
 
 from bullpen.errors import StoreError
 from bullpen.stores.redis.address import Node
-from bullpen.stores.redis.client import FAILURES, make_redis
+from bullpen.stores.redis.client import FAILURES
 from bullpen.stores.redis.connection import Connection
+from bullpen.stores.redis.wire import Wire, open_wire, tls_context
 
 logger = logging.getLogger("bullpen.stores.redis")
 
@@ -36,7 +36,7 @@ class NamedConnections:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._open: dict[str, tuple[Node | None, redis.asyncio.Redis]] = {}
+        self._open: dict[str, tuple[Node | None, Wire]] = {}
         self._keeping = asyncio.Lock()
         self._is_refused = False
 
@@ -64,40 +64,30 @@ class NamedConnections:
 
     async def _ensure(self, name: str, node: Node | None) -> None:
         if name in self._open:
-            known, client = self._open[name]
-            if known == node and await _is_alive(client):
+            known, wire = self._open[name]
+            if known == node and await _is_alive(wire):
                 return
             await self._drop(name)
-        client = make_redis(
-            self._connection.address,
-            node,
-            client_name=name,
-            single_connection_client=True,
-            socket_timeout=_PATIENCE_S,
-        )
-        self._open[name] = (node, client)
+        address = self._connection.address
         try:
-            await client.ping()
+            wire = await open_wire(address, node, _PATIENCE_S, tls=tls_context(address), name=name)
         except redis.exceptions.ResponseError as error:
             # Our user may not name connections: nothing but a place in a list is lost.
             logger.debug("the server does not let us name connections: %s", error)
             self._is_refused = True
-            await self._drop(name)
         except FAILURES as error:
             logger.debug("cannot name a connection %s: %s", name, error)
-            await self._drop(name)
+        else:
+            self._open[name] = (node, wire)
 
     async def _drop(self, name: str) -> None:
-        _, client = self._open.pop(name)
-        try:
-            await client.aclose()
-        except FAILURES as error:
-            logger.debug("a named connection did not close well: %s", error)
+        _, wire = self._open.pop(name)
+        await wire.close()
 
 
-async def _is_alive(client: redis.asyncio.Redis) -> bool:
+async def _is_alive(wire: Wire) -> bool:
     try:
-        await client.ping()
+        await wire.call(("PING",))
     except (*FAILURES, redis.exceptions.RedisError):
         return False
     return True

@@ -16,7 +16,7 @@ import hiredis
 import redis.exceptions
 from redis._parsers.base import BaseParser  # knows which error a server's word stands for
 
-from bullpen.stores.redis.address import Address, Login, Node
+from bullpen.stores.redis.address import Address, Node
 
 Words = str | bytes
 
@@ -69,9 +69,14 @@ class Wire(asyncio.Protocol):
         return answers
 
     async def close(self) -> None:
+        """Have it end; it does so too if the wait for its end is given up."""
+        self.abort()
+        if self._transport is not None:
+            await asyncio.wait([self._gone])
+
+    def abort(self) -> None:
         if self._transport is not None:
             self._transport.abort()
-            await asyncio.wait([self._gone])
 
     # ── called by the event loop ─────────────────────────────────────────────────────────
 
@@ -104,8 +109,7 @@ class Wire(asyncio.Protocol):
     def _fail(self, error: Exception) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        if self._transport is not None:
-            self._transport.abort()
+        self.abort()
         while self._pending:
             waiting, _ = self._pending.popleft()
             if not waiting.done():
@@ -133,7 +137,7 @@ class Wires:
         self._address = address
         self._node = node
         self._answer_s = answer_s
-        self._tls = None if node is None else _tls_context(address)
+        self._tls = tls_context(address)
         self._shared: list[Wire] = []
         self._opening = 0
         self._first = asyncio.Lock()
@@ -169,6 +173,8 @@ class Wires:
         self._shared.clear()
         self._rested.clear()
         for wire in wires:
+            wire.abort()  # all, before the first wait, which may be given up
+        for wire in wires:
             await wire.close()
 
     def _least_busy(self) -> Wire | None:
@@ -190,41 +196,49 @@ class Wires:
         return wire
 
     async def _connect(self) -> Wire:
-        loop, node = asyncio.get_running_loop(), self._node
-        async with asyncio.timeout(_CONNECT_S):
-            if node is None:
-                _, wire = await loop.create_unix_connection(self._make, self._address.socket)
-            else:
-                transport, wire = await loop.create_connection(self._make, node.host, node.port, ssl=self._tls)
-                transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-            try:
-                for words in _greeting(self._address.login, self._address.db):
-                    await wire.call(words)
-            except BaseException:
-                await wire.close()
-                raise
+        wire = await open_wire(self._address, self._node, self._answer_s, tls=self._tls)
         if self._is_closed:  # meanwhile: nobody else would end this one
             await wire.close()
             raise redis.exceptions.ConnectionError(_LOST)
         return wire
 
-    def _make(self) -> Wire:
-        return Wire(self._answer_s)
+
+async def open_wire(
+    address: Address, node: Node | None, answer_s: float, *, tls: ssl.SSLContext | None, name: str | None = None
+) -> Wire:
+    """Connect and greet; the server lists the connection under the name, if one is given."""
+    loop = asyncio.get_running_loop()
+    async with asyncio.timeout(_CONNECT_S):
+        if node is None:
+            _, wire = await loop.create_unix_connection(lambda: Wire(answer_s), address.socket)
+        else:
+            transport, wire = await loop.create_connection(lambda: Wire(answer_s), node.host, node.port, ssl=tls)
+            transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        try:
+            for words in _greeting(address, name):
+                await wire.call(words)
+        except BaseException:
+            await wire.close()
+            raise
+    return wire
 
 
-def _greeting(login: Login, db: int) -> list[Sequence[Words]]:
+def _greeting(address: Address, name: str | None) -> list[Sequence[Words]]:
     """What is said on a new connection before anything else."""
+    login = address.login
     words: list[Sequence[Words]] = []
     if login.username:
         words.append(("AUTH", login.username, login.password or ""))
     elif login.password:
         words.append(("AUTH", login.password))
-    if db:
-        words.append(("SELECT", str(db)))
+    if address.db:
+        words.append(("SELECT", str(address.db)))
+    if name is not None:
+        words.append(("CLIENT", "SETNAME", name))
     return words
 
 
-def _tls_context(address: Address) -> ssl.SSLContext | None:
+def tls_context(address: Address) -> ssl.SSLContext | None:
     tls = address.tls
     if tls is None:
         return None
