@@ -21,16 +21,27 @@ from tests.worker.conftest import StartWorker
 from tests.worker.waiting import until
 
 
+async def until_begun(folder: Path, count: int) -> None:
+    """The handlers are at work: a claim whose answer is still on its way would be handed back."""
+
+    async def look() -> int:
+        return len(list(folder.iterdir()))
+
+    await until(look, lambda seen: seen == count)
+
+
 async def test_sigterm_with_twenty_running_jobs(queue: Queue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ten finish within the grace period; ten are waiting again, no attempt burnt, and another worker does them."""
     monkeypatch.setenv("FLEET_GRACE", "5")
     go = tmp_path / "go"
-    quick = [await queue.add("quick", {"until": str(go)}) for _ in range(10)]
-    slow = [await queue.add("slow", {"slow": True}) for _ in range(10)]
+    begun = tmp_path / "begun"
+    begun.mkdir()
+    quick = [await queue.add("quick", {"until": str(go), "begun": str(begun)}) for _ in range(10)]
+    slow = [await queue.add("slow", {"slow": True, "begun": str(begun)}) for _ in range(10)]
     command = [sys.executable, "-m", "bullpen.worker.process", "tests.worker.fleet:make_worker"]
     process = subprocess.Popen(command)
     try:
-        await until(queue.counts, lambda counts: counts.active == 20)
+        await until_begun(begun, 20)
         process.send_signal(signal.SIGTERM)
         go.touch()
         assert await asyncio.to_thread(process.wait, 60) == 0
@@ -53,13 +64,15 @@ async def test_sigterm_with_twenty_running_jobs(queue: Queue, tmp_path: Path, mo
     assert await working == Ended.STOPPED
 
 
-async def test_a_second_signal_hurries(queue: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_second_signal_hurries(queue: Queue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FLEET_GRACE", "600")
-    job = await queue.add("slow", {"slow": True})
+    begun = tmp_path / "begun"
+    begun.mkdir()
+    job = await queue.add("slow", {"slow": True, "begun": str(begun)})
     command = [sys.executable, "-m", "bullpen.worker.process", "tests.worker.fleet:make_worker"]
     process = subprocess.Popen(command)
     try:
-        await until(queue.counts, lambda counts: counts.active == 1)
+        await until_begun(begun, 1)
         process.send_signal(signal.SIGTERM)
         await until(queue.store.workers, lambda workers: workers[0].state == WorkerState.DRAINING)
         process.send_signal(signal.SIGTERM)
