@@ -307,8 +307,8 @@ async def test_whoever_follows_may_die_at_any_moment(
     failed: set[str] = set()
     for _ in range(4):
         async with _following(address, place):
-            done.add(f"mail/{await work(store, 'mail')}")
             before = len(await deliveries(store))
+            done.add(f"mail/{await work(store, 'mail')}")
             while len(await deliveries(store)) == before:
                 await asyncio.sleep(0.05)  # until it is at work
             for _ in range(dice.randint(3, 25)):
