@@ -5,13 +5,14 @@ from collections import Counter
 import pytest
 
 from bullpen import Bullpen, Context, Delivery, JobRef, State, Store
-from bullpen.errors import JobMissing
+from bullpen.errors import JobMissing, MoveRefused
 from bullpen.job.entries import EntryKind, JournalEntry
 from bullpen.job.verdicts import Parked
 from bullpen.moving import mover as mover_module
-from bullpen.stores.base import Counts
+from bullpen.stores.base import FOREVER_MS, Counts
 from bullpen.testing import run_until_empty
 from bullpen.testing.conformance.moves import MAIL, add_one, claim, fresh_request, run_one, settle_one
+from bullpen.testing.conformance.schedules import schedule_of
 from tests.moving.places import Place
 from tests.moving.test_interrupted import Fate, move_until_killed
 from tests.moving.test_mover import following, move
@@ -128,3 +129,12 @@ async def _received(store: Store, ref: JobRef, epoch: int) -> list[int]:
         assert entry.value is not None
         found.append(int(entry.value))
     return found
+
+
+async def test_refuses_a_queue_with_a_schedule(source: Store, target: Store) -> None:
+    """It would stay behind and stop in silence; nothing was changed."""
+    await source.put_schedule(schedule_of(), next_ms=FOREVER_MS - 60_000, seen_ms=None)
+    with pytest.raises(MoveRefused, match="schedules"):
+        await move(source, target)
+    assert await source.counts(MAIL) == Counts(delayed=1)
+    assert list(await target.queues()) == []

@@ -19,6 +19,7 @@ from types import MappingProxyType
 
 import msgspec
 
+from bullpen.errors import MoveRefused
 from bullpen.job.entries import JournalEntry
 from bullpen.job.record import JobRecord
 from bullpen.job.spec import NewJob
@@ -35,6 +36,12 @@ PAGE_STEPS_BYTES = 4_000_000
 
 NO_SIGNALS: Mapping[str, int] = MappingProxyType({})
 """By the ids of jobs, how many signals went along with them: with none any."""
+
+
+def schedules_refused(queue: str) -> MoveRefused:
+    return MoveRefused(
+        f"queue {queue!r} has schedules, which cannot move: remove them first, and make them anew where the queue goes"
+    )
 
 
 class Subject(msgspec.Struct, frozen=True):

@@ -8,7 +8,7 @@ from bullpen.errors import BadOption, MoveRefused, WrongState
 from bullpen.job.record import JobRef
 from bullpen.job.spec import NewJob
 from bullpen.job.state import FINISHED, State
-from bullpen.stores.moving import PAGE_STEPS_BYTES, MemoryPage, RememberedId, SavedJob, Subject
+from bullpen.stores.moving import PAGE_STEPS_BYTES, MemoryPage, RememberedId, SavedJob, Subject, schedules_refused
 from bullpen.stores.redis import packing, scripts
 from bullpen.stores.redis.codec import FIELDS, decode_options
 from bullpen.stores.redis.keys import Keys
@@ -98,11 +98,8 @@ def _parse_cursor(cursor: str) -> tuple[str, str]:
 
 async def _expect_movable(site: Site, queue: str) -> None:
     await expect_queue(site, queue)
-    if schedules := await site.connection.command("ZCARD", site.keys.schedulers(queue)):
-        raise MoveRefused(
-            f"queue {queue!r} has {schedules} job schedulers of BullMQ, which cannot move: remove them first,"
-            " and make them anew where the queue goes"
-        )
+    if await site.connection.command("EXISTS", site.keys.schedulers(queue)):
+        raise schedules_refused(queue)
 
 
 async def _remembered(site: Site, queue: str, limit: int, place: str) -> tuple[tuple[RememberedId, ...], str]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from bullpen.errors import BadOption, MoveRefused, WrongState
 from bullpen.job.events import Event, EventKind
 from bullpen.job.state import State
-from bullpen.stores.moving import MemoryPage, RememberedId, SavedJob, Subject
+from bullpen.stores.moving import MemoryPage, RememberedId, SavedJob, Subject, schedules_refused
 from bullpen.stores.sqlite import packing
 from bullpen.stores.sqlite.adding import decode_new_job
 from bullpen.stores.sqlite.forgetting import forget
@@ -80,6 +80,8 @@ def _subject(subject_id: str, owner_id: str, until_ms: int | None, kept: bytes |
 
 def export_memory(db: sqlite3.Connection, queue: str, limit: int, cursor: str | None, now_ms: int) -> MemoryPage:
     number = existing_queue(db, queue)
+    if cursor is None:
+        _expect_movable(db, queue, number)
     last_id = int(db.execute("SELECT next FROM sequence").fetchone()[0]) - 1
     cursor = _IDS if cursor is None else cursor
     if cursor.startswith(_IDS):
@@ -94,6 +96,11 @@ def export_memory(db: sqlite3.Connection, queue: str, limit: int, cursor: str | 
         _subject(*row) for row in _after(db, "id, owner_id, until_ms, NULL FROM dedup", number, cursor, limit, now_ms)
     )
     return MemoryPage(last_id, (), subjects, _SUBJECTS + subjects[-1].id if len(subjects) == limit else None)
+
+
+def _expect_movable(db: sqlite3.Connection, queue: str, number: int) -> None:
+    if db.execute("SELECT 1 FROM schedule WHERE queue = ?", (number,)).fetchone():
+        raise schedules_refused(queue)
 
 
 def _after(db: sqlite3.Connection, what: str, queue: int, cursor: str, limit: int, now_ms: int) -> list[Row]:

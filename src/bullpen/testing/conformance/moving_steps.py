@@ -1,8 +1,9 @@
-"""Promises of a move of durable steps: journal, mailbox and parking of a job go with it."""
+"""Promises of a move of durable steps: journal, mailbox and parking of a job go with it; schedules do not."""
 
 import msgspec
+import pytest
 
-from bullpen.errors import BullpenError, JobMissing
+from bullpen.errors import BullpenError, JobMissing, MoveRefused
 from bullpen.job.entries import EntryKind, EntryState, JournalEntry
 from bullpen.job.record import Failure, JobRef
 from bullpen.job.spec import JobSpec, Keep
@@ -16,6 +17,7 @@ from bullpen.testing.conformance.carrying import (
     begin,
     depart,
     export_all,
+    memory_of,
     move_all,
     restore,
 )
@@ -32,6 +34,7 @@ from bullpen.testing.conformance.moves import (
     settle_one,
     state_of,
 )
+from bullpen.testing.conformance.schedules import SWEEP, put_new
 from bullpen.testing.harness import Harness
 
 _APPROVED = Parked(signals=("approved", "rejected ✓"), note="waits for approval")
@@ -265,3 +268,16 @@ async def _carry(store: Store) -> None:
     while len(await depart(store, *jobs)) < len(jobs) or not jobs:
         jobs = await export_all(store)
         await restore(store, *jobs)
+
+
+# ── what does not go along ───────────────────────────────────────────────────────────────
+
+
+async def test_refuses_to_move_a_schedule(harness: Harness, store: Store) -> None:
+    """A queue with schedules, which would stay behind and stop, is MoveRefused until they are removed."""
+    await put_new(harness, store)
+    with pytest.raises(MoveRefused, match="schedules"):
+        await store.export_memory(MAIL, limit=10)
+    assert await store.counts(MAIL) == Counts(delayed=1)
+    await store.remove_schedule(MAIL, SWEEP)
+    assert len(await memory_of(store)) > 0
