@@ -24,7 +24,7 @@ FAMILIES = (
     "flows", "policies", "families", "children", "steering", "removing",
     "noting", "parking", "journaling", "signalling",
     "pausing", "scheduling", "ticking", "looking",
-    "events", "workers", "moving", "moving_once", "remembering",
+    "events", "workers", "moving", "moving_once", "moving_steps", "remembering",
 )  # fmt: skip
 """The modules of the kit in the order in which a reader meets the verbs."""
 NOT_FAMILIES = frozenset({"__init__", "carrying", "groups", "kin", "moves", "schedules"})

@@ -91,7 +91,7 @@ async def test_refuses_a_queue_with_a_schedule_of_node(
     prefix = places[1].address.partition("prefix=")[2]
     with redis_server.client() as server:
         server.zadd(f"{prefix}:{MAIL}:repeat", {"nightly": 1})
-    with pytest.raises(MoveRefused, match="schedulers"):
+    with pytest.raises(MoveRefused, match="schedules"):
         await move(target, source)
     assert await target.counts(MAIL) == Counts(waiting=1)
 

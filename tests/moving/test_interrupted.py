@@ -3,7 +3,7 @@
 import asyncio
 import random
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TypeVar
 
 import pytest
@@ -14,7 +14,7 @@ from bullpen.job.verdicts import Completed
 from bullpen.moving import mover as mover_module
 from bullpen.moving.mover import Mover
 from bullpen.stores.base import Counts
-from bullpen.stores.moving import Cargo, MemoryPage, Move, SavedJob
+from bullpen.stores.moving import NO_SIGNALS, Cargo, MemoryPage, Move, SavedJob
 from bullpen.testing.conformance.moves import MAIL, PATIENCE_S, WORKER, add, add_many, claim, claim_one, settle_one
 from tests.moving.places import Place
 
@@ -61,8 +61,8 @@ class Doomed:
     async def export_memory(self, queue: str, *, limit: int, cursor: str | None = None) -> MemoryPage:
         return await self._fate.step(lambda: self._store.export_memory(queue, limit=limit, cursor=cursor))
 
-    async def depart(self, queue: str, ids: Sequence[str]) -> Sequence[str]:
-        return await self._fate.step(lambda: self._store.depart(queue, ids))
+    async def depart(self, queue: str, ids: Sequence[str], *, signals: Mapping[str, int] = NO_SIGNALS) -> Sequence[str]:
+        return await self._fate.step(lambda: self._store.depart(queue, ids, signals=signals))
 
     async def begin_move(self, queue: str, move: Move) -> None:
         await self._fate.step(lambda: self._store.begin_move(queue, move))
@@ -71,7 +71,7 @@ class Doomed:
         return await self._fate.step(lambda: self._store.restore(queue, cargo, run=run))
 
 
-async def _move_until_killed(source: Store, target: Store, fate: Fate) -> bool:
+async def move_until_killed(source: Store, target: Store, fate: Fate) -> bool:
     """Whether it came to its end."""
     mover = Mover(Doomed(source, fate), Doomed(target, fate))  # type: ignore[arg-type]  # made of the store's own verbs
     try:
@@ -106,7 +106,7 @@ async def test_killed_again_and_again(places: tuple[Place, Place], seed: int, mo
     added += [one.id for one in await add(source, *[NewJob(MAIL, "own", id=f"own-{n}", spec=spec) for n in range(10)])]
     ran: list[str] = []
     kills = 0
-    while not await _move_until_killed(source, target, Fate(dice.randint(1, 25), before=dice.random() < 0.5)):
+    while not await move_until_killed(source, target, Fate(dice.randint(1, 25), before=dice.random() < 0.5)):
         kills += 1
         await origin.crash(source)
         await goal.crash(target)
@@ -129,7 +129,7 @@ async def test_killed_at_each_step(places: tuple[Place, Place], monkeypatch: pyt
     await add_many(source, 30)
     await claim_one(source)
     steps = 1
-    while not await _move_until_killed(source, target, Fate(steps, before=bool(steps % 2))):
+    while not await move_until_killed(source, target, Fate(steps, before=bool(steps % 2))):
         steps += 1
         if steps == 12:
             assert (await source.counts(MAIL)).active == 1, "it stays with its worker as long as that lives"

@@ -168,12 +168,13 @@ class Mover:
                 for portion in _portions(jobs):
                     gone += await self._carry_portion(name, portion)
                 if not gone:
-                    break  # they run again: someone resumed the queue
+                    break  # each was signalled just now, or runs again since someone resumed the queue
 
     async def _carry_portion(self, name: str, jobs: tuple[SavedJob, ...]) -> int:
         departed = self._departed.pop(name, ())
         await self._target.restore(name, Cargo(jobs=jobs, departed=departed), run=self._run)
-        gone = await self._source.depart(name, [job.id for job in jobs])
+        signals = {job.id: len(job.signals) for job in jobs if job.signals}
+        gone = await self._source.depart(name, [job.id for job in jobs], signals=signals)
         self._departed[name] = tuple(gone)
         self.queues[name].moved += len(gone)
         self._watcher.moved(len(gone))
@@ -199,4 +200,5 @@ def _portions(jobs: Sequence[SavedJob]) -> Iterator[tuple[SavedJob, ...]]:
 def _size(job: SavedJob) -> int:
     record = job.record
     texts = sum(map(len, job.logs)) + sum(map(len, record.stacks))
-    return len(record.data) + len(record.result or b"") + len(record.progress or b"") + texts
+    steps = sum(len(entry.value or b"") for entry in job.journal) + sum(len(signal.payload) for signal in job.signals)
+    return len(record.data) + len(record.result or b"") + len(record.progress or b"") + texts + steps

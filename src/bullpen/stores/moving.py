@@ -9,10 +9,18 @@
 
 A job is at every moment on one of the two stores at least, and given out by one at most: the
 source is paused, and what arrived is known on the target by its id until the source let it go.
+
+A job that waits may be signalled at any moment. One that was signalled after it was exported does not
+depart: it is exported again, and `restore` gives the job that has arrived the signals that are new.
 """
+
+from collections.abc import Mapping
+from types import MappingProxyType
 
 import msgspec
 
+from bullpen.errors import MoveRefused
+from bullpen.job.entries import JournalEntry
 from bullpen.job.record import JobRecord
 from bullpen.job.spec import NewJob
 
@@ -21,6 +29,19 @@ ID_MARGIN = 1_000_000_000
 
 Eleven days of a thousand late adds a second; ids get ten digits.
 """
+
+
+PAGE_STEPS_BYTES = 4_000_000
+"""A page of jobs ends early with the one whose steps, together with those before it, are longer than this."""
+
+NO_SIGNALS: Mapping[str, int] = MappingProxyType({})
+"""By the ids of jobs, how many signals went along with them: with none any."""
+
+
+def schedules_refused(queue: str) -> MoveRefused:
+    return MoveRefused(
+        f"queue {queue!r} has schedules, which cannot move: remove them first, and make them anew where the queue goes"
+    )
 
 
 class Subject(msgspec.Struct, frozen=True):
@@ -41,6 +62,13 @@ class RememberedId(msgspec.Struct, frozen=True):
     until_ms: int
 
 
+class Signal(msgspec.Struct, frozen=True):
+    """One that lies in a mailbox."""
+
+    name: str
+    payload: bytes
+
+
 class SavedJob(msgspec.Struct, frozen=True):
     """A job that nobody runs, with all that belongs to it."""
 
@@ -52,6 +80,10 @@ class SavedJob(msgspec.Struct, frozen=True):
     logs: tuple[str, ...] = ()
     subject: Subject | None = None
     """What it stands for, while it has not ended."""
+    journal: tuple[JournalEntry, ...] = ()
+    """By place."""
+    signals: tuple[Signal, ...] = ()
+    """Those that it has not received, oldest first."""
 
     @property
     def id(self) -> str:

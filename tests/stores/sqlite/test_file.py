@@ -7,8 +7,11 @@ from pathlib import Path
 import pytest
 
 from bullpen import FROM_START, JournalEntry, NewJob, Queue, SqliteStore, State, StoreCorrupt, StoreUnavailable, keep
+from bullpen.job.record import JobRecord, JobRef
+from bullpen.job.spec import JobSpec
 from bullpen.job.verdicts import Completed, Parked, Settlement
-from bullpen.stores.base import Delivery
+from bullpen.stores.base import Counts, Delivery
+from bullpen.stores.moving import Cargo, Move, SavedJob, Signal
 from bullpen.stores.sqlite import migrating, schema
 from bullpen.stores.sqlite.transaction import News
 from bullpen.stores.sqlite.turnlock import TurnLock
@@ -136,6 +139,30 @@ async def test_a_file_of_the_first_version_gets_journals(path: Path, monkeypatch
     await store.close()
     assert _version(path) == schema.VERSION
     check_file(path)
+
+
+async def test_a_move_that_an_older_bullpen_began_goes_on(path: Path) -> None:
+    """Its table of arrivals knows nothing of signals; the older one may still have the file open and write there."""
+    store = SqliteStore(path)
+    await store.open()
+    await store.begin_move("work", Move(origin="old", run="old", last_id=9, paused=False))
+    db = sqlite3.connect(path)
+    db.executescript(
+        "ALTER TABLE arrival DROP COLUMN signals; INSERT INTO arrival(queue, id) SELECT queue, '1' FROM move"
+    )
+    await store.begin_move("work", Move(origin="old", run="new", last_id=9, paused=False))
+    db.execute("INSERT INTO arrival(queue, id) SELECT queue, '2' FROM move")
+    db.commit()
+    db.close()
+    saved = [_saved("1"), _saved("2"), _saved("3")]
+    assert await store.restore("work", Cargo(jobs=tuple(saved)), run="new") == 1
+    assert await store.counts("work") == Counts(waiting=1)
+    await store.close()
+
+
+def _saved(job_id: str) -> SavedJob:
+    record = JobRecord(JobRef("work", job_id), "one", b"{}", State.WAITING, JobSpec())
+    return SavedJob(record, entered_ms=1, signals=(Signal("approved", b"1"),))
 
 
 async def test_a_migration_that_fails_changes_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,15 +1,15 @@
 """Moving out: jobs and memories as they are, and jobs that another store has by now."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bullpen.errors import BadOption, MoveRefused, WrongState
 from bullpen.job.record import JobRef
 from bullpen.job.spec import NewJob
 from bullpen.job.state import FINISHED, State
-from bullpen.stores.moving import MemoryPage, RememberedId, SavedJob, Subject
-from bullpen.stores.redis import scripts
+from bullpen.stores.moving import PAGE_STEPS_BYTES, MemoryPage, RememberedId, SavedJob, Subject, schedules_refused
+from bullpen.stores.redis import packing, scripts
 from bullpen.stores.redis.codec import FIELDS, decode_options
 from bullpen.stores.redis.keys import Keys
 from bullpen.stores.redis.reading import due_ms, read_record
@@ -28,7 +28,7 @@ async def export_jobs(site: Site, queue: str, state: State, limit: int) -> list[
     if state == State.ACTIVE:
         await expect_queue(site, queue)
         raise WrongState("active jobs cannot be exported; wait for their end")
-    found = await site.ask(scripts.EXPORT_JOBS, queue, state, str(limit))
+    found = await site.ask(scripts.EXPORT_JOBS, queue, state, str(limit), str(PAGE_STEPS_BYTES))
     if found == MISSING:
         raise queue_missing(queue)
     now_ms = site.clock.now_ms()
@@ -37,7 +37,7 @@ async def export_jobs(site: Site, queue: str, state: State, limit: int) -> list[
 
 
 def _saved(ref: JobRef, state: State, entry: Sequence[Any], now_ms: int, keys: Keys) -> SavedJob:
-    _, score, flat, lines, subject = entry
+    _, score, flat, lines, subject, journal, signals = entry
     record = read_record(ref, state, due_ms(score) if state is State.DELAYED else None, flat, keys)
     fields = dict(zip(flat[::2], flat[1::2], strict=True))
     if state is State.WAITING_CHILDREN or _F["parent_key"] in fields:
@@ -52,6 +52,8 @@ def _saved(ref: JobRef, state: State, entry: Sequence[Any], now_ms: int, keys: K
         int(float(start_by)) if start_by and is_unstarted else None,
         tuple(line.decode(errors="replace") for line in lines),
         _subject(ref, subject, now_ms) if subject else None,
+        packing.journal(journal),
+        packing.signals(signals),
     )
 
 
@@ -96,11 +98,8 @@ def _parse_cursor(cursor: str) -> tuple[str, str]:
 
 async def _expect_movable(site: Site, queue: str) -> None:
     await expect_queue(site, queue)
-    if schedules := await site.connection.command("ZCARD", site.keys.schedulers(queue)):
-        raise MoveRefused(
-            f"queue {queue!r} has {schedules} job schedulers of BullMQ, which cannot move: remove them first,"
-            " and make them anew where the queue goes"
-        )
+    if await site.connection.command("EXISTS", site.keys.schedulers(queue)):
+        raise schedules_refused(queue)
 
 
 async def _remembered(site: Site, queue: str, limit: int, place: str) -> tuple[tuple[RememberedId, ...], str]:
@@ -121,10 +120,11 @@ async def _subjects(site: Site, queue: str, limit: int, place: str) -> tuple[tup
     return subjects, str(int(next_place))
 
 
-async def depart(site: Site, queue: str, ids: Sequence[str]) -> list[str]:
+async def depart(site: Site, queue: str, ids: Sequence[str], signals: Mapping[str, int]) -> list[str]:
     gone: list[str] = []
     for first in range(0, max(len(ids), 1), _AT_ONCE):
-        answer = await site.ask(scripts.DEPART, queue, site.now, *ids[first : first + _AT_ONCE])
+        told = [text for one in ids[first : first + _AT_ONCE] for text in (one, str(signals.get(one, 0)))]
+        answer = await site.ask(scripts.DEPART, queue, site.now, *told)
         if answer == MISSING:
             raise queue_missing(queue)
         gone += [one.decode() for one in answer]

@@ -48,6 +48,7 @@ LAYOUT = {
     "start_by": "start-by",
     "move": "move",
     "arrivals": "arrivals",
+    "arrived_signals": "arrived-signals",
     "grouped": "grouped",
     "groups": "groups",
     "ring": "ring",

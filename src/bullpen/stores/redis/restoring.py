@@ -8,8 +8,9 @@ from bullpen.job.record import JobRecord
 from bullpen.job.spec import NewJob
 from bullpen.job.state import FINISHED, State
 from bullpen.job.words import storable
+from bullpen.stores.base import FOREVER_MS
 from bullpen.stores.moving import ID_MARGIN, Cargo, Move, SavedJob, Subject
-from bullpen.stores.redis import scripts
+from bullpen.stores.redis import packing, scripts
 from bullpen.stores.redis.asking import Message, as_text, encode, failure_details
 from bullpen.stores.redis.codec import FIELDS, encode_options
 from bullpen.stores.redis.site import Site
@@ -59,11 +60,12 @@ def _job(queue: str, job: SavedJob) -> Message:
         "priority": record.priority,
         "fields": [text for pair in _fields(queue, job).items() for text in pair],
         "logs": [storable(line) for line in job.logs],
+        **packing.steps(job),
     }
     if record.state in FINISHED:
         return message | {"finished": record.finished_ms or 0}
     more = {
-        "due": record.run_at_ms if record.state == State.DELAYED else None,
+        "due": _due_ms(record) if record.state == State.DELAYED else None,
         "tenant": record.tenant,
         "group": record.spec.group,
         "start_by": job.start_by_ms,
@@ -89,7 +91,8 @@ def _fields(queue: str, job: SavedJob) -> dict[str, str]:
     record = job.record
     as_added = NewJob(queue, record.name, record.data, None if is_generated_id(job.id) else job.id, record.spec)
     # Readers of BullMQ take the sum of these two for the time at which a delayed job is due.
-    delay_ms = max(0, record.run_at_ms - record.added_ms) if record.run_at_ms is not None else 0
+    is_delayed = record.state == State.DELAYED
+    delay_ms = max(0, _due_ms(record) - record.added_ms) if is_delayed else 0
     words: dict[str, str | int | None] = {
         "name": record.name,
         "data": as_text(record.data, record.ref),
@@ -111,12 +114,18 @@ def _fields(queue: str, job: SavedJob) -> dict[str, str]:
         "progress": None if record.progress is None else as_text(record.progress, record.ref),
         "result": None if record.result is None else as_text(record.result, record.ref),
         "note": record.note and storable(record.note),
+        "parked": _encode_json(record.parked).decode() if is_delayed and record.parked is not None else None,
         "cancelling": record.cancelling and storable(record.cancelling),
         "doomed": None if record.doomed is None else storable(record.doomed.message),
         **_failure_words(record),
     }
     fields = {FIELDS[word]: str(value) for word, value in words.items() if value is not None}
     return fields | {FIELDS["crash"] + kind: str(count) for kind, count in record.crashes.items()}
+
+
+def _due_ms(record: JobRecord) -> int:
+    # Only who waits for a signal alone is delayed and has no time.
+    return FOREVER_MS if record.run_at_ms is None else record.run_at_ms
 
 
 def _failure_words(record: JobRecord) -> dict[str, str]:

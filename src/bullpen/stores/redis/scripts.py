@@ -105,7 +105,7 @@ EXPORT_JOBS = Script("export_jobs", parts=(*_GROUPS, "listing"), flags="no-write
 EXPORT_SUBJECTS = Script("export_subjects", flags="no-writes")
 DEPART = Script("depart", parts=_REMOVING, flags="allow-oom")
 BEGIN_MOVE = Script("begin_move", parts=("queue",))
-RESTORE = Script("restore", parts=_ADDING)
+RESTORE = Script("restore", parts=(*_ADDING, "steps", "signals"))
 # Schedules.
 PUT_SCHEDULE = Script("put_schedule", parts=(*_REMOVING, "schedule"))
 ADVANCE_SCHEDULE = Script("advance_schedule", parts=(*_ADDING, "schedule"), flags="allow-oom")
@@ -118,7 +118,7 @@ APPEND_JOURNAL = Script("append_journal", parts=("queue", "steps"), flags="allow
 READ_JOURNAL = Script("read_journal", parts=("queue",), flags="no-writes")
 FORK_JOURNAL = Script("fork_journal", parts=(*_GROUPS, "place", "steps"))
 FORGET_JOURNAL = Script("forget_journal", parts=(*_GROUPS, "jobs", "place"), flags="allow-oom")
-SIGNAL = Script("signal", parts=("memory", *_LINE, "place", "steps"))
+SIGNAL = Script("signal", parts=("memory", *_LINE, "place", "steps", "signals"))
 
 # Looking.
 CHILDREN = Script("children", flags="no-writes")

@@ -1,12 +1,13 @@
 """Moving out: jobs and memories as they are, and jobs that another store has by now."""
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from bullpen.errors import BadOption, MoveRefused, WrongState
 from bullpen.job.events import Event, EventKind
 from bullpen.job.state import State
-from bullpen.stores.moving import MemoryPage, RememberedId, SavedJob, Subject
+from bullpen.stores.moving import MemoryPage, RememberedId, SavedJob, Subject, schedules_refused
+from bullpen.stores.sqlite import packing
 from bullpen.stores.sqlite.adding import decode_new_job
 from bullpen.stores.sqlite.forgetting import forget
 from bullpen.stores.sqlite.looking import ORDER, existing_queue, parts_of
@@ -31,10 +32,11 @@ def export_jobs(db: sqlite3.Connection, queue: str, state: State, limit: int) ->
             f" ORDER BY job.{major}, job.{minor} LIMIT ?",
             (number, limit - len(rows)),
         ).fetchall()
+    rows = rows[: packing.how_many_fit(db, [row[2] for row in rows])]
     listed = as_list(row[2] for row in rows)
-    logs = _logs(db, listed)
-    subjects = _subjects(db, listed)
-    return [_saved(row, queue, logs.get(row[2], []), subjects.get(row[2])) for row in rows]
+    logs, subjects = _logs(db, listed), _subjects(db, listed)
+    saved = {row[2]: _saved(row, queue, logs.get(row[2], []), subjects.get(row[2])) for row in rows}
+    return packing.with_steps(db, saved)
 
 
 def _saved(row: Row, queue: str, logs: list[str], subject: Subject | None) -> SavedJob:
@@ -78,6 +80,8 @@ def _subject(subject_id: str, owner_id: str, until_ms: int | None, kept: bytes |
 
 def export_memory(db: sqlite3.Connection, queue: str, limit: int, cursor: str | None, now_ms: int) -> MemoryPage:
     number = existing_queue(db, queue)
+    if cursor is None:
+        _expect_movable(db, queue, number)
     last_id = int(db.execute("SELECT next FROM sequence").fetchone()[0]) - 1
     cursor = _IDS if cursor is None else cursor
     if cursor.startswith(_IDS):
@@ -94,6 +98,11 @@ def export_memory(db: sqlite3.Connection, queue: str, limit: int, cursor: str | 
     return MemoryPage(last_id, (), subjects, _SUBJECTS + subjects[-1].id if len(subjects) == limit else None)
 
 
+def _expect_movable(db: sqlite3.Connection, queue: str, number: int) -> None:
+    if db.execute("SELECT 1 FROM schedule WHERE queue = ?", (number,)).fetchone():
+        raise schedules_refused(queue)
+
+
 def _after(db: sqlite3.Connection, what: str, queue: int, cursor: str, limit: int, now_ms: int) -> list[Row]:
     return db.execute(
         f"SELECT {what} WHERE queue = ? AND id > ? AND until_ms > ? ORDER BY id LIMIT ?",
@@ -101,22 +110,23 @@ def _after(db: sqlite3.Connection, what: str, queue: int, cursor: str, limit: in
     ).fetchall()
 
 
-def depart(tx: Transaction, name: str, ids: Sequence[str]) -> list[str]:
+def depart(tx: Transaction, name: str, ids: Sequence[str], signals: Mapping[str, int]) -> list[str]:
     queue = tx.existing_queue(name)
     keys = {job_id: find_key(tx.db, queue, job_id) for job_id in ids}
-    active = {
+    here = {job_id: key for job_id, key in keys.items() if key is not None}
+    staying = packing.signalled_since(tx.db, here, signals) | {
         key
         for (key,) in tx.db.execute(
             f"SELECT key FROM job WHERE key IN (SELECT value FROM json_each(?)) AND state = {ACTIVE}",
-            (as_list(key for key in keys.values() if key is not None),),
+            (as_list(here.values()),),
         )
     }
-    leaving = [key for key in keys.values() if key is not None and key not in active]
+    leaving = [key for key in here.values() if key not in staying]
     for key, _, own_id, tenant, dedup, state, priority, *_ in forget(tx, leaving, remember_ids=True):
         tx.tell(queue, Event(EventKind.REMOVED, own_id or str(key), tx.now_ms, tenant, prev=state_of(state, priority)))
         if dedup is not None and state not in (COMPLETED, FAILED):
             _leave_subject(tx, queue, dedup, key)
-    return [job_id for job_id, key in keys.items() if key not in active]
+    return [job_id for job_id, key in keys.items() if key not in staying]
 
 
 def _leave_subject(tx: Transaction, queue: int, dedup: str, owner: int) -> None:

@@ -18,6 +18,7 @@ from bullpen.stores.sqlite.rows import decode_names, state_of
 from bullpen.stores.sqlite.schema import ACTIVE, COMPLETED, DELAYED, FAILED
 from bullpen.stores.sqlite.transaction import Row, Transaction
 
+_SELECT = "SELECT key, state, priority, epoch, queue, own_id, tenant, parked, group_name FROM job WHERE key = ?"
 _WRITE = "INSERT OR REPLACE INTO journal(job, place, is_done, head, value) VALUES(?, ?, ?, ?, ?)"
 
 
@@ -70,7 +71,8 @@ def forget(tx: Transaction, ref: JobRef) -> None:
 
 
 def signal(tx: Transaction, ref: JobRef, name: str, payload: bytes) -> Delivery:
-    key, state, priority, _, queue, own_id, tenant, parked, group = _row(tx, ref)
+    row = _row(tx, ref)
+    key, state, priority, *_ = row
     if state in (COMPLETED, FAILED):
         raise WrongState(
             f"job {ref.id!r} of queue {ref.queue!r} is {state_of(state, priority)}, not in a state to be signalled"
@@ -78,6 +80,16 @@ def signal(tx: Transaction, ref: JobRef, name: str, payload: bytes) -> Delivery:
     waiting = mailbox.count(tx, key)
     if waiting >= MAX_SIGNALS:
         raise MailboxFull(f"{waiting} signals wait for job {ref.id!r} of queue {ref.queue!r}; it does not take them")
+    return _deliver(tx, row, name, payload)
+
+
+def deliver(tx: Transaction, key: int, name: str, payload: bytes) -> Delivery:
+    """Put a signal into the mailbox of a job that is here, whatever its state, and wake the job if it waits for it."""
+    return _deliver(tx, tuple(tx.db.execute(_SELECT, (key,)).fetchone()), name, payload)
+
+
+def _deliver(tx: Transaction, row: Row, name: str, payload: bytes) -> Delivery:
+    key, state, priority, _, queue, own_id, tenant, parked, group = row
     _mark(tx, key)
     mailbox.put(tx, key, name, payload)
     if state != DELAYED or parked is None or name not in decode_names(parked):
@@ -90,10 +102,7 @@ def signal(tx: Transaction, ref: JobRef, name: str, payload: bytes) -> Delivery:
 
 
 def _row(tx: Transaction, ref: JobRef) -> Row:
-    row = tx.db.execute(
-        "SELECT key, state, priority, epoch, queue, own_id, tenant, parked, group_name FROM job WHERE key = ?",
-        (tx.key(ref),),
-    ).fetchone()
+    row = tx.db.execute(_SELECT, (tx.key(ref),)).fetchone()
     if row is None:
         raise JobMissing(f"no job {ref.id!r} in queue {ref.queue!r}")
     return tuple(row)

@@ -13,7 +13,9 @@ from bullpen.job.events import Event, EventKind
 from bullpen.job.names import is_generated_id
 from bullpen.job.record import JobRecord
 from bullpen.job.state import FINISHED, State
+from bullpen.stores.base import FOREVER_MS
 from bullpen.stores.moving import ID_MARGIN, Cargo, Move, RememberedId, SavedJob, Subject
+from bullpen.stores.sqlite import packing
 from bullpen.stores.sqlite.adding import keep_if_special
 from bullpen.stores.sqlite.rows import STATE_NUMBER, encode
 from bullpen.stores.sqlite.schema import COMPLETED, FAILED, make_moving_tables, moving_tables
@@ -24,7 +26,7 @@ from bullpen.stores.sqlite.transaction import Row, Transaction, counter_of, find
 _INSERT_JOB = (
     "INSERT INTO job(key, queue, own_id, state, priority, position, added_ms, entered_ms, due_ms, start_by_ms,"
     " started_ms, finished_ms, worker, epoch, attempts_made, crashes, tenant, group_name, dedup, keep, cancelling,"
-    " note, progress, result, failure, stacks) VALUES"
+    " note, progress, result, failure, stacks, parked, has_steps) VALUES"
 )
 _JOBS = ("waiting", "prioritized", "delayed", "active", "waiting_children", "completed", "failed")
 _NOBODY = 0
@@ -55,11 +57,15 @@ def begin_move(tx: Transaction, name: str, move: Move) -> None:
 
 def restore(tx: Transaction, name: str, cargo: Cargo, run: str) -> int:
     queue, ids_below = _move(tx, name, run)
-    new = _select(tx, queue, name, cargo, ids_below)
+    new, arrived = _select(tx, queue, name, cargo, ids_below)
+    for job in arrived:
+        packing.forward_signals(tx, queue, job)
     _forget_arrivals(tx, queue, cargo.departed)
     keys = _insert(tx, queue, new)
     if new:
-        tx.execute_rows("INSERT INTO arrival(queue, id) VALUES", "", [(queue, job.id) for job in new])
+        packing.unpack(tx, new, keys)
+        arrivals: list[Row] = [(queue, job.id, len(job.signals)) for job in new]
+        tx.execute_rows("INSERT INTO arrival(queue, id, signals) VALUES", "", arrivals)
     for job in new:
         if job.subject is not None:
             _stand(tx, queue, name, job.subject, keys[job.id])
@@ -80,14 +86,19 @@ def _move(tx: Transaction, name: str, run: str) -> tuple[int, int]:
     return queue, int(found[1])
 
 
-def _select(tx: Transaction, queue: int, name: str, cargo: Cargo, ids_below: int) -> list[SavedJob]:
-    """Those that are not here yet. Refuses before anything is written."""
+def _select(
+    tx: Transaction, queue: int, name: str, cargo: Cargo, ids_below: int
+) -> tuple[list[SavedJob], list[SavedJob]]:
+    """Those that are not here yet, and those that came before and are signalled. Refuses before anything is written."""
     departed = frozenset(cargo.departed)
     new: list[SavedJob] = []
+    arrived: list[SavedJob] = []
     for job in cargo.jobs:
         if job.record.state in (State.ACTIVE, State.WAITING_CHILDREN):
             raise WrongState(f"job {job.id!r} is {job.record.state}: such jobs cannot be restored")
         if job.id not in departed and _has_arrived(tx, queue, job.id):
+            if job.signals:
+                arrived.append(job)
             continue
         is_here = find_key(tx.db, queue, job.id) is not None
         if not is_generated_id(job.id):
@@ -97,7 +108,7 @@ def _select(tx: Transaction, queue: int, name: str, cargo: Cargo, ids_below: int
             raise MoveRefused(f"job {job.id!r} of queue {name!r}: the target gave this id to another job; begin again")
         else:
             new.append(job)
-    return new
+    return new, arrived
 
 
 def _has_arrived(tx: Transaction, queue: int, job_id: str) -> bool:
@@ -151,7 +162,9 @@ def _ended_if_doomed(record: JobRecord, now_ms: int) -> JobRecord:
 
 
 def _row(key: int, queue: int, job: SavedJob, record: JobRecord) -> Row:
-    is_finished = record.state in FINISHED
+    is_finished, is_delayed = record.state in FINISHED, record.state == State.DELAYED
+    # Only who waits for a signal alone is delayed and has no time.
+    due_ms = FOREVER_MS if record.run_at_ms is None else record.run_at_ms
     return (
         key,
         queue,
@@ -161,7 +174,7 @@ def _row(key: int, queue: int, job: SavedJob, record: JobRecord) -> Row:
         key,
         record.added_ms,
         job.entered_ms,
-        record.run_at_ms if record.state == State.DELAYED else None,
+        due_ms if is_delayed else None,
         None if is_finished else job.start_by_ms,
         record.started_ms,
         record.finished_ms if is_finished else None,
@@ -179,6 +192,8 @@ def _row(key: int, queue: int, job: SavedJob, record: JobRecord) -> Row:
         record.result,
         None if record.failure is None else encode(brief(record.failure)),
         encode(record.stacks) if record.stacks else None,
+        encode(record.parked) if is_delayed and record.parked is not None else None,
+        bool(job.journal or job.signals),
     )
 
 

@@ -163,6 +163,7 @@ CREATE TABLE IF NOT EXISTS move(
 CREATE TABLE IF NOT EXISTS arrival(
   queue INTEGER NOT NULL,
   id TEXT NOT NULL,
+  signals INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY(queue, id)
 ) WITHOUT ROWID
 """
@@ -262,6 +263,9 @@ VERSION = len(MIGRATIONS)
 def make_moving_tables(db: sqlite3.Connection) -> None:
     for statement in _MOVING.split(";"):
         db.execute(statement)
+    # An older Bullpen made this table without; where it has the file open it leaves the column alone.
+    if not db.execute("SELECT 1 FROM pragma_table_info('arrival') WHERE name = 'signals'").fetchone():
+        db.execute("ALTER TABLE arrival ADD COLUMN signals INTEGER NOT NULL DEFAULT 0")
 
 
 def moving_tables(db: sqlite3.Connection) -> list[str]:

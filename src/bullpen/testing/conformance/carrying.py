@@ -48,6 +48,11 @@ async def restore(store: Store, *jobs: SavedJob, run: str = "run", departed: Seq
     return await store.restore(POST, Cargo(jobs=jobs, departed=tuple(departed)), run=run)
 
 
+async def depart(store: Store, *jobs: SavedJob) -> list[str]:
+    """Let these go from MAIL, as they were exported."""
+    return list(await store.depart(MAIL, [job.id for job in jobs], signals={job.id: len(job.signals) for job in jobs}))
+
+
 async def export_all(store: Store) -> list[SavedJob]:
     return [job for state in STATES for job in await store.export_jobs(MAIL, state, limit=100)]
 
@@ -58,7 +63,7 @@ async def move_all(store: Store) -> None:
         await store.restore(POST, Cargo(ids=page.ids, subjects=page.subjects), run="run")
     jobs = await export_all(store)
     await restore(store, *jobs)
-    await store.depart(MAIL, [job.id for job in jobs])
+    await depart(store, *jobs)
 
 
 async def memory_of(store: Store, queue: str = MAIL, limit: int = 100) -> list[MemoryPage]:

@@ -21,7 +21,7 @@ end
 
 local given = math.max(tonumber(redis.call("GET", queue.counter) or nil) or 0, last_id + margin)
 redis.call("SET", queue.counter, string.format("%.0f", given))
-redis.call("DEL", queue.own .. KEY.arrivals)
+redis.call("DEL", queue.own .. KEY.arrivals, queue.own .. KEY.arrived_signals)
 redis.call("HSET", queue.own .. KEY.move, FIELD.move_origin, origin, FIELD.move_run, run,
   FIELD.move_ids_below, string.format("%.0f", given + 1))
 max_events(queue)

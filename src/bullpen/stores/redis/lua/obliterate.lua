@@ -54,8 +54,8 @@ end
 unlist_queue(queue)
 redis.call("DEL", schedulers, queue.meta, queue.counter, queue.priority_counter, queue.marker,
   queue.stalled, queue.base .. KEY.stalled_check, queue.limiter, own .. KEY.remembered_ids, own .. KEY.start_by,
-  own .. KEY.move, own .. KEY.arrivals, own .. KEY.with_steps, own .. KEY.group_default, own .. KEY.ring, own .. KEY.ring_rest,
-  own .. KEY.ring_closed, own .. KEY.ring_present, own .. KEY.group_places, own .. KEY.busy_groups)
+  own .. KEY.move, own .. KEY.arrivals, own .. KEY.arrived_signals, own .. KEY.with_steps, own .. KEY.group_default,
+  own .. KEY.ring, own .. KEY.ring_rest, own .. KEY.ring_closed, own .. KEY.ring_present, own .. KEY.group_places, own .. KEY.busy_groups)
 -- The numbers of the log outlive it for a while: by them its readers see whether they missed anything.
 redis.call("XTRIM", queue.events, "MAXLEN", 0)
 redis.call("PEXPIRE", queue.events, LOG_MEMORY_MS)

@@ -2,7 +2,8 @@
   KEYS 1 the queue's settings
   ARGV 1 the queue's base  2 and of our own keys  3 msgpack {now, run, departed = {id, …}, ids = {{id, until_ms}, …},
          subjects = {subject, …}, jobs = {{id, state, priority, fields, logs, due?, finished?, start_by?, tenant?,
-         group?, name, subject?}, …}}; a subject is {id, owner, until_ms?, kept = {id?, name, data, options}?}
+         group?, name, subject?, journal = fields?, signals = {{name, payload}, …}?}, …}};
+         a subject is {id, owner, until_ms?, kept = {id?, name, data, options}?}
   Returns "superseded" if another run began or none, {"taken", id} of a job whose id is another's here,
           or how many of the jobs were new
   Emits added, waiting, delayed ]]
@@ -16,9 +17,9 @@ local ids_below = tonumber(known[2])
 local departed = {}
 for _, id in ipairs(asked.departed) do departed[id] = true end
 
--- Those that are not here yet, or nil and the id that is another's.
+-- Those that are not here yet and those that came before, or nil and the id that is another's.
 local function select_new()
-  local new = {}
+  local new, arrived = {}, {}
   for _, job in ipairs(asked.jobs) do
     local has_arrived = not departed[job.id] and redis.call("SISMEMBER", queue.own .. KEY.arrivals, job.id) == 1
     local is_ours = not is_explicit(job.id)
@@ -27,12 +28,29 @@ local function select_new()
       if number and number >= ids_below or redis.call("EXISTS", queue.base .. job.id) == 1 then return nil, job.id end
     end
     if not has_arrived and (is_ours or not is_taken(queue, job.id, now)) then new[#new + 1] = job end
+    if has_arrived and job.signals then arrived[#arrived + 1] = job end
   end
-  return new
+  return new, arrived
 end
 
 local function append_logs(id, lines)
   in_chunks(lines, function(...) redis.call("RPUSH", queue.base .. id .. KEY.logs, ...) end)
+end
+
+local function unpack_steps(job)
+  in_chunks(job.journal or {}, function(...) redis.call("HSET", queue.own .. KEY.journal .. job.id, ...) end)
+  if job.journal then note_steps(queue, job.id, now) end
+  for _, signal in ipairs(job.signals or {}) do put_signal(queue, job.id, signal[1], signal[2], now) end
+  if job.signals then redis.call("HSET", queue.own .. KEY.arrived_signals, job.id, #job.signals) end
+end
+
+-- What came to its mailbox on the other store after it was copied, each once; unless it has run here and is forgotten.
+local function forward_signals(job)
+  local known = tonumber(redis.call("HGET", queue.own .. KEY.arrived_signals, job.id) or nil) or 0
+  if #job.signals <= known then return end
+  redis.call("HSET", queue.own .. KEY.arrived_signals, job.id, #job.signals)
+  if redis.call("EXISTS", queue.base .. job.id) == 0 then return end
+  for i = known + 1, #job.signals do deliver(queue, job.id, job.signals[i][1], job.signals[i][2], now) end
 end
 
 local function place(job)
@@ -66,14 +84,19 @@ local function stand(subject)
   keep_for_later(queue, kept, kept.id or string.format("%.0f", redis.call("INCR", queue.counter)))
 end
 
-local new, taken = select_new()
-if not new then return { "taken", taken } end
+local new, arrived = select_new()
+if not new then return { "taken", arrived } end
 
-for id in pairs(departed) do redis.call("SREM", queue.own .. KEY.arrivals, id) end
+for _, job in ipairs(arrived) do forward_signals(job) end
+for id in pairs(departed) do
+  redis.call("SREM", queue.own .. KEY.arrivals, id)
+  redis.call("HDEL", queue.own .. KEY.arrived_signals, id)
+end
 for _, job in ipairs(new) do
   redis.call("SADD", queue.own .. KEY.arrivals, job.id)
   redis.call("HSET", queue.base .. job.id, unpack(job.fields))
   append_logs(job.id, job.logs)
+  unpack_steps(job)
   if job.start_by then redis.call("ZADD", queue.own .. KEY.start_by, job.start_by, job.id) end
   place(job)
 end

@@ -1,9 +1,9 @@
 """Taking jobs to another store."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from bullpen.job.state import State
-from bullpen.stores.moving import Cargo, MemoryPage, Move, SavedJob
+from bullpen.stores.moving import NO_SIGNALS, Cargo, MemoryPage, Move, SavedJob
 from bullpen.stores.redis import exporting, restoring
 from bullpen.stores.redis.opened import OpenSite
 
@@ -15,8 +15,8 @@ class Moving(OpenSite):
     async def export_memory(self, queue: str, *, limit: int, cursor: str | None = None) -> MemoryPage:
         return await exporting.export_memory(self._site, queue, limit, cursor)
 
-    async def depart(self, queue: str, ids: Sequence[str]) -> Sequence[str]:
-        return await exporting.depart(self._site, queue, ids)
+    async def depart(self, queue: str, ids: Sequence[str], *, signals: Mapping[str, int] = NO_SIGNALS) -> Sequence[str]:
+        return await exporting.depart(self._site, queue, ids, signals)
 
     async def begin_move(self, queue: str, move: Move) -> None:
         await restoring.begin_move(self._site, queue, move)

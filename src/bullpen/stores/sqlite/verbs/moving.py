@@ -1,9 +1,9 @@
 """Taking jobs to another store."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from bullpen.job.state import State
-from bullpen.stores.moving import Cargo, MemoryPage, Move, SavedJob
+from bullpen.stores.moving import NO_SIGNALS, Cargo, MemoryPage, Move, SavedJob
 from bullpen.stores.sqlite import exporting, restoring
 from bullpen.stores.sqlite.opened import OpenFile
 
@@ -16,8 +16,8 @@ class Moving(OpenFile):
         now_ms = self._clock.now_ms()
         return await self._file.read(lambda db: exporting.export_memory(db, queue, limit, cursor, now_ms))
 
-    async def depart(self, queue: str, ids: Sequence[str]) -> Sequence[str]:
-        return await self._write(lambda tx: exporting.depart(tx, queue, ids))
+    async def depart(self, queue: str, ids: Sequence[str], *, signals: Mapping[str, int] = NO_SIGNALS) -> Sequence[str]:
+        return await self._write(lambda tx: exporting.depart(tx, queue, ids, signals))
 
     async def begin_move(self, queue: str, move: Move) -> None:
         await self._write(lambda tx: restoring.begin_move(tx, queue, move))

@@ -1,0 +1,1 @@
+from bullpen.testing.conformance.moving_steps import *
