@@ -38,6 +38,13 @@ async def test_data_that_is_not_json(queue: Queue, store: SqliteStore, data: Any
         await queue.job("kept").set_progress(data)
 
 
+async def test_data_that_would_be_read_as_a_codec_s(queue: Queue, store: SqliteStore) -> None:
+    """It could be added and never be read."""
+    async with refused(store, BadData, "bad-data", "data", "'$codec'"):
+        await queue.add("mail", {"$codec": 1})
+    await queue.add("mail", {"subject": 1, "$codec": 1})
+
+
 @dataclasses.dataclass
 class Price:
     amount: float

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from bullpen import BadOption, Job, JobMissing, Queue, QueueEvents, QueueMissing, SqliteStore
-from tests.bad_input.refusing import refused
+from tests.bad_input.refusing import SURROGATE, refused
 
 # ── what is not there ────────────────────────────────────────────────────────────────────
 
@@ -30,7 +30,10 @@ JOB_CALLS: dict[str, Callable[[Job[Any]], Awaitable[object]]] = {
 }
 
 
-@pytest.mark.parametrize("job_id", ["nobody", "12345", "9" * 30, ""], ids=["explicit", "number", "huge", "empty"])
+_IDS = ["explicit", "number", "huge", "endless", "empty", "surrogate"]
+
+
+@pytest.mark.parametrize("job_id", ["nobody", "12345", "9" * 30, "9" * 5_000, "", SURROGATE], ids=_IDS)
 @pytest.mark.parametrize("call", JOB_CALLS)
 async def test_an_unknown_job(queue: Queue, store: SqliteStore, call: str, job_id: str) -> None:
     async with refused(store, JobMissing, "job-missing", repr(job_id), "'work'"):

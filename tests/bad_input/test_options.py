@@ -180,3 +180,7 @@ async def test_a_job_made_by_hand_is_checked_as_well(queue: Queue, store: Sqlite
         await add_all([(queue, good), (queue, NewJob("work", ""))])
     async with refused(store, BadData, "bad-data", "jobs[1]", "str"):
         await queue.add_bulk([good, NewJob("work", "mail", data=data)])
+    async with refused(store, BadData, "bad-data", "job: data", "str"):
+        await queue.add_prepared(NewJob("work", "mail", data=data))
+    async with refused(store, BadOption, "bad-option", "'elsewhere'", "'work'"):
+        await queue.add_prepared(NewJob("elsewhere", "mail"))

@@ -1,11 +1,15 @@
 """Steering a queue, and one job, by hand."""
 
+import asyncio
+
 import pytest
 
 from bullpen import FROM_START, EventKind, Failure, JobMissing, Queue, QueueMissing, State, WrongState, keep
 from bullpen.job.verdicts import Failed, Settlement
+from bullpen.stores.redis import steering as on_redis
+from bullpen.stores.sqlite import steering as on_sqlite
 from bullpen.testing.clock import ManualClock
-from tests.queue.working import WatchedStore, claim, complete_next, fail_next
+from tests.queue.working import WatchedStore, claim, complete_next, fail_next, settle
 
 
 async def test_a_paused_queue_gives_out_nothing_until_it_is_resumed(queue: Queue, store: WatchedStore) -> None:
@@ -43,6 +47,28 @@ async def test_all_failed_jobs_are_retried_oldest_first(queue: Queue, store: Wat
     record = await jobs[0].record()
     assert (record.attempts_made, record.failure) == (0, None)
     assert await queue.retry_all("completed") == 1
+
+
+async def test_what_fails_again_meanwhile_is_not_retried_over_and_over(
+    queue: Queue, store: WatchedStore, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While what they need is still away, jobs fail as fast as they are put back: each is put back once."""
+    monkeypatch.setattr(on_sqlite, "BULK", 2)
+    monkeypatch.setattr(on_redis, "_BULK", 2)
+    await queue.add_bulk([queue.prepare("mail") for _ in range(9)])
+    for _ in range(9):
+        await fail_next(store)
+
+    async def fail_again() -> None:
+        while True:
+            clock.advance(1)
+            for claimed in await claim(store, 9):
+                await settle(store, claimed, Failed(Failure("no")))
+
+    async with asyncio.timeout(30):
+        failing = asyncio.create_task(fail_again())
+        assert await queue.retry_all() == 9
+        failing.cancel()
 
 
 async def test_more_failed_jobs_than_one_commit_takes_are_retried(queue: Queue, store: WatchedStore) -> None:

@@ -56,6 +56,8 @@ def to_bytes(value: Any, *, what: str, codec: Codec | None = None, limit: int = 
             f"{what} is {len(plain):,} bytes as JSON; at most {limit:,} are allowed: store it elsewhere and send its id"
         )
     if codec is None:
+        if plain.startswith(_MARK):
+            raise BadData(f"{what} begins with the key '$codec', which marks what a codec wrote; use another key")
         return plain
     return _encode(_Envelope(codec.name, base64.b64encode(codec.encode(plain)).decode()))
 

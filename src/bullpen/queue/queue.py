@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from typing import Any, Unpack
 
 from bullpen.clock import SYSTEM_CLOCK, Clock
-from bullpen.errors import BadData, BadOption
+from bullpen.errors import BadData, BadOption, JobMissing
 from bullpen.job.checks import check_at_least
 from bullpen.job.limits import CLOSE_AT_MOST_MS, QueueStanding, Rate
-from bullpen.job.names import check_explicit_id, check_job_name, check_queue_name
+from bullpen.job.names import check_explicit_id, check_job_name, check_queue_name, is_text
 from bullpen.job.options import Duration, JobOptions, OptionFields, to_ms, with_options
 from bullpen.job.spec import JobSpec, NewJob
 from bullpen.job.state import State
@@ -78,10 +78,19 @@ class Queue:
         Raises BadName, BadId, BadOption, BadData or PayloadTooLarge before anything happens,
         StoreUnavailable or StoreFull if the store did not take it.
         """
-        return await self.add_prepared(self.prepare(name, data, **options))
+        return await self._add(self.prepare(name, data, **options))
 
     async def add_prepared(self, job: NewJob) -> Job[Any]:
-        """Add one job that `prepare` made."""
+        """Add one job that `prepare` of this queue made.
+
+        Another queue's is BadOption. One that was made by hand is checked: it travels with the adds of others.
+        """
+        if job.queue != self.name:
+            raise BadOption(f"job: is for queue {job.queue!r}, not {self.name!r}")
+        _check_prepared(None, job)
+        return await self._add(job)
+
+    async def _add(self, job: NewJob) -> Job[Any]:
         if job.children:
             # By itself: a tree that is refused must not take others along.
             (tree,) = await add_all([(self, job)])
@@ -161,7 +170,9 @@ class Queue:
     # ── looking ──────────────────────────────────────────────────────────────────────────
 
     def job(self, job_id: str) -> Job[Any]:
-        """A handle to a job by its id, without looking whether it exists."""
+        """A handle to a job by its id, without looking whether it exists; JobMissing for what is no id at all."""
+        if not is_text(job_id):
+            raise JobMissing(f"no job {job_id!r} in queue {self.name!r}")
         return Job(self, job_id)
 
     async def counts(self) -> Counts:
@@ -229,7 +240,7 @@ def _handle(queue: Queue, added: Added) -> Job[Any]:
     return job
 
 
-def _check_prepared(n: int, job: NewJob) -> None:
+def _check_prepared(n: int | None, job: NewJob) -> None:
     """A job that `prepare` made passes; one that was made by hand must be as sound."""
     for child in job.children:
         check_queue_name(child.queue)
@@ -238,7 +249,8 @@ def _check_prepared(n: int, job: NewJob) -> None:
     if job.id is not None:
         check_explicit_id(job.id)
     if not isinstance(job.data, bytes):
-        raise BadData(f"jobs[{n}]: data is the JSON as bytes, not {type(job.data).__name__}; use prepare")
+        place = "job" if n is None else f"jobs[{n}]"
+        raise BadData(f"{place}: data is the JSON as bytes, not {type(job.data).__name__}; use prepare")
 
 
 def _state(state: State | str) -> State:

@@ -1,6 +1,7 @@
 """What a claim or a page of jobs costs does not grow with the number of jobs."""
 
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -123,6 +124,10 @@ async def _steps_of_a_removal(path: Path, schedules: int) -> int:
         await store.put_schedule(schedule, next_ms=2_000_000_000_000, seen_ms=None)
     await store.add([NewJob("work", "one", id="chosen")], request="add")
     await store.close()
+    return _steps_of(path, lambda tx: steering.remove(tx, JobRef("work", "chosen")))
+
+
+def _steps_of(path: Path, move: Callable[[Transaction], object], *, first: str = "") -> int:
     steps = 0
 
     def step() -> int:
@@ -132,12 +137,27 @@ async def _steps_of_a_removal(path: Path, schedules: int) -> int:
 
     db = sqlite3.connect(path, isolation_level=None)
     db.execute("BEGIN IMMEDIATE")
+    db.execute(first)
     db.set_progress_handler(step, 1)
-    steering.remove(Transaction(db, QueueBook(), now_ms=1_750_000_000_000), JobRef("work", "chosen"))
+    move(Transaction(db, QueueBook(), now_ms=1_750_000_000_000))
     db.set_progress_handler(None, 0)
     db.execute("ROLLBACK")
     db.close()
     return steps
+
+
+@pytest.mark.parametrize("state", [State.WAITING, State.PRIORITIZED, State.DELAYED])
+async def test_a_portion_of_a_clean_takes_the_same_steps_in_a_short_and_in_a_long_line(
+    tmp_path: Path, state: State
+) -> None:
+    """It goes down the line as it stands: sorted by age, each portion would read all that is left."""
+
+    async def steps(name: str, waiting: int) -> int:
+        path = await _file_with(tmp_path / name, waiting)
+        first = f"UPDATE job SET entered_ms = 0, {_MOVE_ALL[state]}"
+        return _steps_of(path, lambda tx: steering.clean(tx, "work", state, 1_000, 10), first=first)
+
+    assert await steps("many.db", 5_000) <= await steps("few.db", 100) * 1.5
 
 
 async def test_a_removal_takes_the_same_steps_beside_few_and_beside_many_schedules(tmp_path: Path) -> None:

@@ -5,12 +5,13 @@ import json
 import signal
 import sqlite3
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from bullpen import CrashLimits, JobRef, Queue, SqliteStore, State
+from bullpen.stores.sqlite import looking
 from tests.support import programs
 from tests.support.programs import command, run, start
 from tests.support.sqlite_harness import check_file
@@ -82,6 +83,34 @@ async def test_an_add_in_another_process_wakes_us(store: SqliteStore, path: Path
     assert await waiting is True
     assert time.monotonic() - before < 30
     await producer.communicate()
+
+
+async def test_an_idle_worker_writes_nothing_for_a_neighbour_s_jobs(
+    store: SqliteStore, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """News from another process are looked into: a claim each time would be a synced write for each of its commits."""
+    looked = asyncio.Queue[int | None]()
+    look, loop = looking.runnable_from_ms, asyncio.get_running_loop()
+
+    def noted(db: sqlite3.Connection, names: Sequence[str], now_ms: int) -> int | None:
+        found = look(db, names, now_ms)
+        loop.call_soon_threadsafe(looked.put_nowait, found)
+        return found
+
+    monkeypatch.setattr(looking, "runnable_from_ms", noted)
+    producer = await start(command(programs.add_when_told, path))
+    wants = {"elsewhere": 5}
+    waiting = asyncio.create_task(
+        store.wait_and_claim(wants, worker="w", lease_ms=30_000, request="r", timeout_ms=60_000)
+    )
+    async with asyncio.timeout(30):
+        assert await looked.get() is None
+        before = store._file.writer.commits
+        await producer.communicate(b"now\n")
+        assert await looked.get() is None
+        assert store._file.writer.commits == before
+        await Queue(store, "elsewhere").add("one")
+        assert len((await waiting).claimed.jobs) == 1
 
 
 async def test_the_folder_of_presences_may_vanish(store: SqliteStore) -> None:

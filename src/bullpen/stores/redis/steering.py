@@ -99,10 +99,10 @@ async def retry_all(site: Site, queue: str, state: State, limit: int) -> int:
     if state not in FINISHED:
         await expect_queue(site, queue)
         raise WrongState(f"only completed and failed jobs can be retried, not {state} ones")
-    moved = 0
+    moved, by_ms = 0, site.now  # a job that fails again meanwhile is not one of those that were meant
     while moved < limit:
         portion = min(_BULK, limit - moved)
-        some = await site.ask(scripts.RETRY_ALL, queue, state, str(portion), site.now)
+        some = await site.ask(scripts.RETRY_ALL, queue, state, str(portion), site.now, by_ms)
         if some == MISSING:
             raise queue_missing(queue)
         moved += some

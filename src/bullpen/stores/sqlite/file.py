@@ -88,15 +88,21 @@ class Waiter:
         self.concerns = concerns
         self.since = 0
         """The last commit before it came: what that told is old by now."""
+        self.knows = False
+        """Whether news of its kind woke it, and not only that a neighbour has some."""
         self._loop = asyncio.get_running_loop()
         self._news = asyncio.Event()
 
-    def wake(self) -> None:
+    def wake(self, *, knows: bool = False) -> None:
         """From any thread."""
         try:
-            self._loop.call_soon_threadsafe(self._news.set)
+            self._loop.call_soon_threadsafe(self._hear, knows)
         except RuntimeError:
             pass  # that loop has ended, and its waiters with it
+
+    def _hear(self, knows: bool) -> None:
+        self.knows = self.knows or knows
+        self._news.set()
 
     async def sleep(self, seconds: float) -> bool:
         """Until news or the time is over; whether there was news."""
@@ -125,6 +131,7 @@ class SharedFile:
         self.writer = Writer(path, db, clock, self._on_commit)
         self._claims = 0
         self._waiters: set[Waiter] = set()
+        self._joining = threading.Lock()
         self._someone_waits = threading.Event()
         self._closing = threading.Event()
         self._readers = ThreadPoolExecutor(_READERS, "bullpen-reader")
@@ -171,18 +178,21 @@ class SharedFile:
 
     def join(self, waiter: Waiter) -> None:
         waiter.since = self.writer.commits
-        self._waiters.add(waiter)
-        self._someone_waits.set()
+        with self._joining:
+            self._waiters.add(waiter)
+            self._someone_waits.set()
 
     def leave(self, waiter: Waiter) -> None:
-        self._waiters.discard(waiter)
-        if not self._waiters:
-            self._someone_waits.clear()
+        # Under the lock: whoever joins on another event loop in between would wait unwatched.
+        with self._joining:
+            self._waiters.discard(waiter)
+            if not self._waiters:
+                self._someone_waits.clear()
 
     def _on_commit(self, news: News) -> None:
-        for waiter in tuple(self._waiters):
+        for waiter in self._all_waiters():
             if news.number > waiter.since and waiter.concerns(news):
-                waiter.wake()
+                waiter.wake(knows=True)
         self._neighbours.wake()
 
     def _watch_pipe(self) -> None:
@@ -193,8 +203,12 @@ class SharedFile:
             self._someone_waits.wait()
             pipe.poll()
             self.presence.drain_wakeups()
-            for waiter in tuple(self._waiters):
+            for waiter in self._all_waiters():
                 waiter.wake()
+
+    def _all_waiters(self) -> tuple[Waiter, ...]:
+        with self._joining:
+            return tuple(self._waiters)
 
     # ── the end ──────────────────────────────────────────────────────────────────────────
 

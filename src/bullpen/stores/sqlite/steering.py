@@ -13,6 +13,7 @@ from bullpen.stores.sqlite.claiming import make_runnable
 from bullpen.stores.sqlite.family import any_active, child_back, descendants, has_pending
 from bullpen.stores.sqlite.forgetting import forget
 from bullpen.stores.sqlite.grouping import forget_all
+from bullpen.stores.sqlite.looking import ORDER, parts_of
 from bullpen.stores.sqlite.rows import STATE_NUMBER, state_of
 from bullpen.stores.sqlite.scheduling import PENDING_TICKS, is_next_tick
 from bullpen.stores.sqlite.schema import ACTIVE, COMPLETED, DELAYED, FAILED, READY, WAITING_CHILDREN, moving_tables
@@ -45,14 +46,14 @@ def retry(tx: Transaction, ref: JobRef) -> None:
     _retry(tx, job)
 
 
-def retry_all(tx: Transaction, queue_name: str, state: State, limit: int) -> int:
+def retry_all(tx: Transaction, queue_name: str, state: State, finished_by_ms: int, limit: int) -> int:
     queue = tx.existing_queue(queue_name)
     if state not in FINISHED:
         raise WrongState(f"only completed and failed jobs can be retried, not {state} ones")
     rows = tx.db.execute(
         f"SELECT key FROM job WHERE queue = ? AND state = {STATE_NUMBER[state]:d}"
-        " AND finished_ms IS NOT NULL ORDER BY finished_ms, key LIMIT ?",
-        (queue, limit),
+        " AND finished_ms <= ? ORDER BY finished_ms, key LIMIT ?",
+        (queue, finished_by_ms, limit),
     ).fetchall()
     for (key,) in rows:
         job = look_up(tx, key)
@@ -181,24 +182,31 @@ def drain(tx: Transaction, name: str, *, delayed: bool) -> int:
     return len(rows)
 
 
-def clean(tx: Transaction, name: str, state: State, older_than_ms: int, limit: int) -> int:
+def clean(tx: Transaction, name: str, state: State, entered_by_ms: int, limit: int) -> int:
     queue = tx.existing_queue(name)
     if state == State.ACTIVE:
         raise WrongState("active jobs cannot be cleaned; cancel them")
-    entered = "finished_ms" if state in FINISHED else "entered_ms"
-    line = {State.WAITING: " AND priority = 0", State.PRIORITIZED: " AND priority > 0"}.get(state, "")
-    rows = tx.db.execute(
-        f"SELECT key FROM job WHERE queue = ? AND state = {STATE_NUMBER[state]:d}{line} AND {entered} <= ?"
-        f"{'' if state in FINISHED else _NO_TICK} ORDER BY {entered}, key LIMIT ?",
-        (queue, tx.now_ms - older_than_ms, *([] if state in FINISHED else [queue]), limit),
-    ).fetchall()
+    keys: list[int] = []
+    for part in parts_of(state):
+        keys += _old_keys(tx, queue, state, part, entered_by_ms, limit - len(keys))
     if state in FINISHED:
-        forget(tx, [key for (key,) in rows], remember_ids=True)
+        forget(tx, keys, remember_ids=True)
     else:
-        _forget_and_tell(tx, [key for (key,) in rows], remember_ids=True)
-    if rows:
-        tx.tell(queue, Event(EventKind.CLEANED, at_ms=tx.now_ms, count=len(rows)))
-    return len(rows)
+        _forget_and_tell(tx, keys, remember_ids=True)
+    if keys:
+        tx.tell(queue, Event(EventKind.CLEANED, at_ms=tx.now_ms, count=len(keys)))
+    return len(keys)
+
+
+def _old_keys(tx: Transaction, queue: int, state: State, part: str, entered_by_ms: int, limit: int) -> list[int]:
+    """In the order of the state's index: to sort by age would read all jobs for each portion."""
+    entered, but = ("finished_ms", "") if state in FINISHED else ("entered_ms", _NO_TICK)
+    rows = tx.db.execute(
+        f"SELECT key FROM job WHERE queue = ? AND state = {STATE_NUMBER[state]:d}{part} AND {entered} <= ?{but}"
+        f" ORDER BY {', '.join(ORDER[state])} LIMIT ?",
+        (queue, entered_by_ms, *([queue] if but else []), limit),
+    ).fetchall()
+    return [key for (key,) in rows]
 
 
 def obliterate(tx: Transaction, name: str, *, force: bool) -> bool:

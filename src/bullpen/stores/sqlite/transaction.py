@@ -33,6 +33,7 @@ _COUNTER = {
     FAILED: "failed",
 }
 _ROWS_AT_ONCE = 128
+_DIGITS_OF_KEYS = 19
 _encode_events = msgspec.msgpack.Encoder().encode
 
 
@@ -266,9 +267,9 @@ class Transaction:
 
 def find_key(db: sqlite3.Connection, queue: int, job_id: str) -> int | None:
     if is_generated_id(job_id):
-        sql, value = "SELECT key FROM job WHERE key = ? AND queue = ? AND own_id IS NULL", int(job_id)
-        if abs(value) >= 2**63:
-            return None
+        # No key is longer; Python refuses to read numbers of thousands of digits, and SQLite those beyond 64 bits.
+        value = int(job_id) if len(job_id) < _DIGITS_OF_KEYS else 0
+        sql = "SELECT key FROM job WHERE key = ? AND queue = ? AND own_id IS NULL"
         if (row := db.execute(sql, (value, queue)).fetchone()) is not None:
             return int(row[0])
     # Also a number may stand here: the id that another store gave to a job before it moved to this one.

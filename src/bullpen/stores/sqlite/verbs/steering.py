@@ -18,7 +18,8 @@ class Steering(OpenFile):
         await self._write(lambda tx: steering.retry(tx, ref))
 
     async def retry_all(self, queue: str, state: State, *, limit: int) -> int:
-        return await self._in_portions(limit, lambda tx, n: steering.retry_all(tx, queue, state, n))
+        by_ms = self._clock.now_ms()  # a job that fails again meanwhile is not one of those that were meant
+        return await self._in_portions(limit, lambda tx, n: steering.retry_all(tx, queue, state, by_ms, n))
 
     async def promote(self, ref: JobRef) -> None:
         await self._write(lambda tx: steering.promote(tx, ref))
@@ -51,7 +52,8 @@ class Steering(OpenFile):
         return await self._in_portions(None, lambda tx, _: steering.drain(tx, queue, delayed=delayed))
 
     async def clean(self, queue: str, state: State, *, older_than_ms: int, limit: int) -> int:
-        return await self._in_portions(limit, lambda tx, n: steering.clean(tx, queue, state, older_than_ms, n))
+        by_ms = self._clock.now_ms() - older_than_ms
+        return await self._in_portions(limit, lambda tx, n: steering.clean(tx, queue, state, by_ms, n))
 
     async def obliterate(self, queue: str, *, force: bool) -> None:
         while not await self._write(lambda tx: steering.obliterate(tx, queue, force=force)):
