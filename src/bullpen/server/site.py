@@ -26,11 +26,11 @@ from bullpen.records.turn_lease import TurnLease
 from bullpen.server.access.attempts import Attempts
 from bullpen.server.access.identifying import Access
 from bullpen.server.access.watching import Watches
-from bullpen.server.past import Past
+from bullpen.server.event_history import Past
 from bullpen.server.plans import Plans
+from bullpen.server.queue_status import Standing
 from bullpen.server.remote.desk import Desk
 from bullpen.server.settings import ServerSettings
-from bullpen.server.standing import Standing
 from bullpen.server.streams.cursors import SALT, Cursors
 from bullpen.server.streams.hub import Hub
 from bullpen.server.streams.lookout import Lookout

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from bullpen.job.events import EventKind
-from bullpen.server.standing import Standing
+from bullpen.server.queue_status import Standing
 from bullpen.server.streams.hub import Hub
 from bullpen.server.streams.listening import Listener
 from bullpen.server.streams.telling import Told, Wanted

@@ -102,7 +102,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     queues: frozenset[str] | None = None
     """All that the caller may see."""
     jobs: frozenset[str] | None = None
-    """The ids that one job may have, see apart.py."""
+    """The ids that one job may have, see tenant_names.py."""
     tenant: str | None = None
     kinds: frozenset[EventKind] | None = None
 
