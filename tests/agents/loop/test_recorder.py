@@ -19,7 +19,7 @@ from bullpen.records.database import Database
 from bullpen.records.journal import SqlJournal
 from bullpen.records.records import Records
 from bullpen.records.runs.moving import RunsOn
-from bullpen.records.runs.words import ProgressKind, Told
+from bullpen.records.runs.words import NewProgress, ProgressKind
 from bullpen.records.tables.runs import progress
 from tests.agents.loop.world import TENANT
 
@@ -77,7 +77,7 @@ async def test_what_is_finished_while_who_waits_is_cancelled_is_told_once(record
     gated.may_go_on.set()
     recorder = await _begun(records, gated)
     entry = await recorder.intend(0, "llm:parrot", most=100)
-    await recorder.finish(entry, b"{}", price=30, told=[Told(ProgressKind.THINKING, {})], may_wait=True)
+    await recorder.finish(entry, b"{}", price=30, told=[NewProgress(ProgressKind.THINKING, {})], may_wait=True)
     gated.may_go_on.clear()
     gated.is_there.clear()
     intending = asyncio.create_task(recorder.intend(1, "look"))
@@ -111,7 +111,7 @@ async def test_a_step_that_needs_more_does_not_wait_crosswise_with_a_task_that_e
         await budget.open(Ledger(connection, database), 10)
     recorder = Recorder(database, "r1", 1, budget=budget, tells="run")
     await recorder.begin()
-    thinking = Told(ProgressKind.THINKING, {})
+    thinking = NewProgress(ProgressKind.THINKING, {})
     async with database.writing(brief=True) as connection:
         await Ledger(connection, database).hold("other", [purse(TENANT)], 1)
         intending = asyncio.create_task(recorder.intend(0, "llm:parrot", most=100, told=[thinking]))

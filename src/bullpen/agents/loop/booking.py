@@ -11,7 +11,7 @@ from bullpen.records.chained import Part
 from bullpen.records.credits.budget import Budget
 from bullpen.records.credits.ledger import Ledger
 from bullpen.records.credits.words import Hold, HoldState, Settled
-from bullpen.records.runs.words import ProgressKind, Told
+from bullpen.records.runs.words import NewProgress, ProgressKind
 
 T = TypeVar("T")
 
@@ -42,10 +42,10 @@ class Overruns:
                 await budget.stretch(ledger, price - held.amount)
             self._found.append((memo, await ledger.settle(held, price, memo=memo)))
 
-    def lines(self) -> list[Told]:
+    def lines(self) -> list[NewProgress]:
         """For the log of the run."""
         return [
-            Told(
+            NewProgress(
                 ProgressKind.JOB_PROGRESS, {"message": f"{name} cost more than was held for it", "overrun": one.overrun}
             )
             for name, one in self._found

@@ -31,7 +31,7 @@ from bullpen.records.credits.words import Hold, HoldState
 from bullpen.records.database import Database
 from bullpen.records.journal import JournalOn, SqlJournal, read_all
 from bullpen.records.runs.moving import RunsOn
-from bullpen.records.runs.words import Told
+from bullpen.records.runs.words import NewProgress
 
 AlsoEnd = Callable[[AsyncConnection, bytes], Awaitable[object]]
 """`Also` of a run that ends, with its result."""
@@ -98,7 +98,7 @@ class Recorder:
         name: str,
         *,
         most: int = 0,
-        told: Sequence[Told] = (),
+        told: Sequence[NewProgress] = (),
         used_up: int | None = None,
         not_done: bool = False,
     ) -> JournalEntry:
@@ -139,7 +139,7 @@ class Recorder:
         value: bytes,
         *,
         price: int = 0,
-        told: Sequence[Told] = (),
+        told: Sequence[NewProgress] = (),
         also: Also | None = None,
         may_wait: bool = False,
         memo: str = "",
@@ -171,7 +171,7 @@ class Recorder:
         name: str,
         value: bytes,
         *,
-        told: Sequence[Told] = (),
+        told: Sequence[NewProgress] = (),
         also: Also | None = None,
         may_wait: bool = False,
     ) -> JournalEntry:
@@ -179,7 +179,7 @@ class Recorder:
         entry = JournalEntry(place, name, started_ms=self._database.clock.now_ms(), epoch=self._epoch)
         return await self.finish(entry, value, told=told, also=also, may_wait=may_wait)
 
-    async def tell(self, *told: Told) -> None:
+    async def tell(self, *told: NewProgress) -> None:
         """Tell of what is not a step. LeaseLost from an activation that was overtaken."""
         if not told or not self._tells:
             return
@@ -235,7 +235,7 @@ class Recorder:
     async def _write(
         self,
         entries: Sequence[JournalEntry] = (),
-        told: Sequence[Told] = (),
+        told: Sequence[NewProgress] = (),
         also: Also | None = None,
         first: Also | None = None,
     ) -> None:
@@ -246,7 +246,7 @@ class Recorder:
     async def _transact(
         self,
         entries: Sequence[JournalEntry],
-        told: Sequence[Told],
+        told: Sequence[NewProgress],
         also: Also | None = None,
         *,
         held: Hold | None = None,
@@ -284,8 +284,8 @@ class Recorder:
             del self._finished[: len(waiting)]
             self._overruns.tell()
 
-    def _lines(self, told: Sequence[Told]) -> Sequence[Told]:
+    def _lines(self, told: Sequence[NewProgress]) -> Sequence[NewProgress]:
         """Of the log, if anybody is told."""
         if not self._tells:
             return ()
-        return [Told(one.kind, self.redactor.all_in(one.data)) for one in told]
+        return [NewProgress(one.kind, self.redactor.all_in(one.data)) for one in told]

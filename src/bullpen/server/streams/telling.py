@@ -31,7 +31,7 @@ class _Words(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 # Not for the garbage collector to look at: see Event.
-class Told(msgspec.Struct, eq=False, gc=False):
+class StreamEvent(msgspec.Struct, eq=False, gc=False):
     """An event of a queue, or with none a gap: what was told before may be incomplete."""
 
     queue: str
