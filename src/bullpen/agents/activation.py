@@ -89,7 +89,7 @@ class _Activation:
             task.id,
             ctx.epoch,
             budget=budget_of(task, self._terms),
-            tells=task.run,
+            run_id=task.run,
             redactor=workshop.redactor,
             observers=workshop.observers,
         )

@@ -51,7 +51,7 @@ async def rich(records: Records) -> None:
 
 
 async def _begun(records: Records, database: Database | None = None) -> Recorder:
-    recorder = Recorder(database or records.database, "r1", 1, [purse(TENANT)], tells="run")
+    recorder = Recorder(database or records.database, "r1", 1, [purse(TENANT)], run_id="run")
     await recorder.begin()
     return recorder
 
@@ -109,7 +109,7 @@ async def test_a_step_that_needs_more_does_not_wait_crosswise_with_a_task_that_e
     budget = Budget(task="r1", tenant=TENANT, payer=purse(TENANT), most=_ALL)
     async with database.writing() as connection:
         await budget.open(Ledger(connection, database), 10)
-    recorder = Recorder(database, "r1", 1, budget=budget, tells="run")
+    recorder = Recorder(database, "r1", 1, budget=budget, run_id="run")
     await recorder.begin()
     thinking = NewProgress(ProgressKind.THINKING, {})
     async with database.writing(brief=True) as connection:
@@ -141,7 +141,7 @@ async def test_a_bill_above_what_was_held_is_paid_by_who_pays_and_told(
     budget = Budget(task="r1", tenant=TENANT, payer=purse(TENANT), most=50)
     async with records.credits.ledger() as ledger:
         await budget.open(ledger, 10)
-    recorder = Recorder(database, "r1", 1, budget=budget, tells="run", observers=Observers([heard]))
+    recorder = Recorder(database, "r1", 1, budget=budget, run_id="run", observers=Observers([heard]))
     await recorder.begin()
     entry = await recorder.intend(0, "llm:parrot", most=30)
     await recorder.finish(entry, b"{}", price=price)

@@ -70,15 +70,15 @@ class Overruns:
         self._found.clear()
 
 
-async def settle_all(ledger: Ledger, run: str, budget: Budget | None) -> Cost:
+async def settle_all(ledger: Ledger, task: str, budget: Budget | None) -> Cost:
     """Calls that were under way are presumed made, and the payer is charged; what it comes to. BillingError.
 
     What was presumed stands from then on: what came back later would lie in an account that nobody spends from.
     """
     with booking():
-        for held in await ledger.holds_of(run, HoldState.HELD):
+        for held in await ledger.holds_of(task, HoldState.HELD):
             await ledger.presume(held.id, memo="the run ended")
-        for held in await ledger.holds_of(run, HoldState.PRESUMED):
+        for held in await ledger.holds_of(task, HoldState.PRESUMED):
             await ledger.settle(held.id, held.amount)
         if budget is None:
             return Cost()
