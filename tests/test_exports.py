@@ -1,15 +1,26 @@
 """The front door: every name that it promises is there, and says what it is."""
 
+import ast
+import importlib
 import inspect
 import re
+import subprocess
+import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 import bullpen
+import bullpen.agents
+import bullpen.agents.llm
+import bullpen.records
+import bullpen.remote
+import bullpen.server
 from bullpen import BullpenError, errors
 
-_CONSTANTS = {"FROM_START"}
+_CONSTANTS = {"FROM_START", "NOT_MADE"}
+_LATE = [bullpen.agents, bullpen.agents.llm, bullpen.records, bullpen.remote, bullpen.server]
 
 
 def _all_errors() -> dict[str, type[BullpenError]]:
@@ -20,12 +31,14 @@ def _all_errors() -> dict[str, type[BullpenError]]:
     }
 
 
-def test_the_list_is_sorted_and_names_nothing_twice() -> None:
-    assert len(set(bullpen.__all__)) == len(bullpen.__all__)
-    constants = [name for name in bullpen.__all__ if name.isupper()]
-    classes = [name for name in bullpen.__all__ if name[0].isupper() and not name.isupper()]
-    functions = [name for name in bullpen.__all__ if name[0].islower()]
-    assert bullpen.__all__ == [*sorted(constants), *sorted(classes), *sorted(functions)]
+@pytest.mark.parametrize("package", [bullpen, *_LATE], ids=lambda package: package.__name__)
+def test_the_list_is_sorted_and_names_nothing_twice(package: ModuleType) -> None:
+    names = package.__all__
+    assert len(set(names)) == len(names)
+    constants = [name for name in names if name.isupper()]
+    classes = [name for name in names if name[0].isupper() and not name.isupper()]
+    functions = [name for name in names if name[0].islower()]
+    assert names == [*sorted(constants), *sorted(classes), *sorted(functions)]
 
 
 @pytest.mark.parametrize("name", bullpen.__all__)
@@ -81,3 +94,42 @@ def test_the_tree_in_the_docstring_is_the_tree() -> None:
 
 def test_the_package_is_marked_as_typed() -> None:
     assert (Path(bullpen.__file__).parent / "py.typed").exists()
+
+
+# ── rooms whose names are imported late ──────────────────────────────────────────────────
+
+
+def _imports(package: ModuleType, *, for_checkers: bool) -> dict[str, str]:
+    """The names that its source imports, with the modules that they come from."""
+    assert package.__file__ is not None
+    tree = ast.parse(Path(package.__file__).read_text())
+    looked_at = [node for node in tree.body if isinstance(node, ast.If)] if for_checkers else [tree]
+    found = (node for top in looked_at for node in top.body if isinstance(node, ast.ImportFrom))
+    return {alias.name: str(node.module) for node in found for alias in node.names}
+
+
+@pytest.mark.parametrize("package", _LATE, ids=lambda package: package.__name__)
+def test_names_that_are_imported_late_are_those_that_type_checkers_see(package: ModuleType) -> None:
+    """Also the very same things, and each says what it is."""
+    names = _imports(package, for_checkers=True)
+    others = _imports(package, for_checkers=False).keys() - {"TYPE_CHECKING"}
+    assert set(package.__all__) == names.keys() | others
+    for name, home in names.items():
+        found = getattr(package, name)
+        assert found is getattr(importlib.import_module(home), name)
+        assert name in _CONSTANTS or found.__doc__, f"{name} does not say what it is"
+
+
+@pytest.mark.parametrize("package", _LATE, ids=lambda package: package.__name__)
+def test_what_is_not_there_is_missed_as_everywhere(package: ModuleType) -> None:
+    with pytest.raises(AttributeError, match=f"module '{package.__name__}' has no attribute 'nothing'"):
+        _ = package.nothing
+
+
+def test_a_room_is_entered_without_all_that_is_in_it() -> None:
+    """Who needs one part of the agents does not wait for the others, nor need what they need."""
+    program = "import sys, bullpen.agents.llm, bullpen.records, bullpen.remote; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert "bullpen.agents.llm" in loaded
+    assert not loaded & {"sqlalchemy", "httpx", "bullpen.agents.agents", "bullpen.records.records"}

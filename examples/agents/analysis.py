@@ -9,9 +9,9 @@ import asyncio
 
 from staffing import TENANT, agents_for, at_work
 
-from bullpen.agents.equipping import equipped
-from bullpen.agents.llm.scripted import CallTurn, Script, Turn
-from bullpen.records.files.words import FileKind
+from bullpen.agents import equipped
+from bullpen.agents.llm import CallTurn, Script, Turn
+from bullpen.records import FileKind
 
 PROMPT = "Make a table of five cities with invented temperatures, tell me the mean, and draw a bar chart."
 TABLE = "city,degrees\nBern,4\nOslo,-3\nRome,14\nCairo,23\nLima,19\n"

@@ -9,11 +9,8 @@ import asyncio
 
 from staffing import FOLDER, TENANT, agents_for, at_work
 
-from bullpen.agents.llm.scripted import CallTurn, Turn
-from bullpen.agents.llm.words import Request, Role
-from bullpen.agents.tools.search_folder import FolderSearch
-from bullpen.agents.tools.searching import web_search
-from bullpen.agents.words import TaskRequest
+from bullpen.agents import FolderSearch, TaskRequest, web_search
+from bullpen.agents.llm import CallTurn, Request, Role, Turn
 
 NOTES = {
     "lamp.md": "# Lamp\n\nThe lamp needs 5 watts and lasts ten years.",

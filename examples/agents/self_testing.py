@@ -9,8 +9,8 @@ import asyncio
 
 from staffing import TENANT, agents_for, at_work
 
-from bullpen.agents.equipping import equipped
-from bullpen.agents.llm.scripted import CallTurn, Script, Turn
+from bullpen.agents import equipped
+from bullpen.agents.llm import CallTurn, Script, Turn
 
 PROMPT = "Write leap(year) in leap.py with a test in test_leap.py. Run the test, and go on until it passes."
 WRONG = "def leap(year):\n    return year % 4 == 0\n"

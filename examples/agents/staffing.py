@@ -7,12 +7,8 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from pathlib import Path
 
 from bullpen import Bullpen
-from bullpen.agents.agents import Agents
-from bullpen.agents.llm.environment import providers_from
-from bullpen.agents.llm.models import models_from, table_of
-from bullpen.agents.llm.scripted import Script, ScriptedProvider, Turn
-from bullpen.agents.llm.words import Request
-from bullpen.agents.tools.tool import Tool
+from bullpen.agents import Agents, Tool
+from bullpen.agents.llm import Request, Script, ScriptedProvider, Turn, models_from, providers_from, table_of
 
 TENANT = "acme"
 FOLDER = Path(os.environ.get("AGENT_FOLDER", ".bullpen"))

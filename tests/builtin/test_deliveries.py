@@ -15,7 +15,7 @@ import pytest
 from bullpen import Bullpen, Failure, FailureKind, State, WorkerOptions
 from bullpen.builtin import signing
 from bullpen.builtin.addresses import Allowed
-from bullpen.builtin.messages import QUEUE, Told, delivery, trial
+from bullpen.builtin.messages import QUEUE, EventSummary, delivery, trial
 from bullpen.builtin.outgoing import Answer, Outgoing
 from bullpen.builtin.webhooks import Deliveries
 from bullpen.job.events import Event, EventKind
@@ -44,7 +44,9 @@ async def delivering(store: Store, records: Records | str, outgoing: Outgoing) -
 async def _added(store: Store, webhook: Webhook, *, quick: bool = True) -> JobRef:
     """A delivery; its retries do not let a test wait."""
     event = Event(EventKind.FAILED, "7", 1_000, tenant=webhook.tenant, failure=Failure("no luck"), cursor="12-0/5")
-    job = delivery(webhook, event, Told(kind="failed", queue="mail", at_ms=1_000, job_id="7", tenant=webhook.tenant))
+    job = delivery(
+        webhook, event, EventSummary(kind="failed", queue="mail", at_ms=1_000, job_id="7", tenant=webhook.tenant)
+    )
     if quick:
         job = _quick(job)
     (added,) = await store.add([job], request=f"add {job.id}")

@@ -12,7 +12,7 @@ from bullpen.agents.forking import Edit
 from bullpen.errors import BudgetSpent
 from bullpen.records.credits.words import Period
 from bullpen.records.runs.moving import RunsOn
-from bullpen.records.runs.words import ProgressKind, Told
+from bullpen.records.runs.words import NewProgress, ProgressKind
 from tests.dashboard.agentstage import TENANT, AgentStage, agent_stage
 from tests.dashboard.axe import serious_findings
 from tests.dashboard.conftest import Opener
@@ -84,7 +84,7 @@ async def test_a_fork_goes_on_from_a_tool_result_that_was_changed(open_page: Ope
 async def test_a_fork_whose_files_are_gone_says_so(open_page: Opener, stage: AgentStage) -> None:
     run = await stage.done("Weather in two more cities")
     database = (await stage.agents.records()).database
-    saved = Told(ProgressKind.CHECKPOINT_SAVED, {"id": "checkpoint_1", "place": 1, "size": 3})
+    saved = NewProgress(ProgressKind.CHECKPOINT_SAVED, {"id": "checkpoint_1", "place": 1, "size": 3})
     async with database.writing() as connection:
         await RunsOn(connection, database).tell(run.run_id, run.task_id, [saved])
     page = await open_page(f"/runs/{run.run_id}/replay?at=2")

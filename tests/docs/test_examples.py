@@ -6,6 +6,7 @@ that puts its store on Redis gets a server, and the Node programs that it starts
 """
 
 import contextlib
+import importlib
 import os
 import re
 import shutil
@@ -16,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.pages import ROOT, blocks
+from tests.docs.pages import ROOT, all_pages, blocks
 from tests.support.redis_server import running_redis
 
 _LIMIT_S = 60
@@ -27,6 +28,8 @@ _PAGES = [
 ]
 _EXAMPLES = [*sorted((ROOT / "examples").glob("*.py")), *sorted((ROOT / "examples" / "agents").glob("*.py"))]
 _FILE_MARK = re.compile(r"(?:#|//) file: (\S+)\n")
+_IMPORT = re.compile(r"^from (bullpen\.[\w.]+) import ([\w ,]+|\([^)]*\))", re.MULTILINE)
+_SHORT = ("bullpen.agents", "bullpen.agents.llm", "bullpen.records", "bullpen.remote", "bullpen.server")
 _ON_REDIS = "export BULLPEN_STORE=redis://"
 _NODE = re.compile(r"^node (\S+)( &)?$", re.MULTILINE)
 
@@ -119,6 +122,16 @@ def test_no_block_is_exempt(page: Path) -> None:
     bare = [block.body for block in blocks(page) if not block.info]
     assert not odd
     assert not bare, "say what a block is: python, text or sh"
+
+
+@pytest.mark.parametrize("page", [*all_pages(), *_EXAMPLES], ids=_name)
+def test_names_are_imported_by_their_short_path(page: Path) -> None:
+    """What a room offers at its door is not fetched from the depth of it."""
+    for where, names in _IMPORT.findall(page.read_text()):
+        for room in _SHORT:
+            if where.startswith(f"{room}."):
+                offered = set(importlib.import_module(room).__all__)
+                assert not offered & set(re.findall(r"\w+", names)), f"from {where}, not from {room}"
 
 
 @pytest.mark.parametrize("example", _EXAMPLES, ids=_name)

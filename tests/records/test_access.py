@@ -227,7 +227,7 @@ async def test_the_audit_log_is_forgotten_some_entries_at_a_time(
     """Whoever else wants to write does not wait for all of it."""
     monkeypatch.setattr("bullpen.records.audit.TOGETHER", 2)
     monkeypatch.setattr("bullpen.records.idempotency.TOGETHER", 2)
-    monkeypatch.setattr("bullpen.records.parts.TOGETHER", 2)
+    monkeypatch.setattr("bullpen.records.deleting_in_parts.TOGETHER", 2)
     for n in range(5):
         await records.audit.note("key:abc", "job.retry", f"mail/{n}")
         await records.idempotency.begin("key:abc", f"{n}", "digest")

@@ -19,11 +19,11 @@ from bullpen.records.journal import JournalOn, SqlJournal
 from bullpen.records.prepared import Prepared
 from bullpen.records.records import Records
 from bullpen.records.runs.moving import RunsOn
-from bullpen.records.runs.words import ProgressKind, Told
+from bullpen.records.runs.words import NewProgress, ProgressKind
 from bullpen.records.tables.runs import progress
 
 _ALL = 1_000
-_LINE = Told(ProgressKind.THINKING, {"content": "hm"})
+_LINE = NewProgress(ProgressKind.THINKING, {"content": "hm"})
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from bullpen.server.streams.cursors import Cursors
 from bullpen.server.streams.following import Following
 from bullpen.server.streams.hub import Hub
 from bullpen.server.streams.listening import Listener
-from bullpen.server.streams.telling import Told, Wanted
+from bullpen.server.streams.telling import StreamEvent, Wanted
 from bullpen.stores.base import FROM_START, Store
 from tests.support.around import StoreAround
 from tests.support.places import Place
@@ -58,7 +58,7 @@ async def _add(store: Store, *ids: str, queue: str = "mail", tenant: str | None 
         await Queue(store, queue).add("work", id=job_id, tenant=tenant)
 
 
-async def _hear(following: Following, heard: list[Told], until: int) -> None:
+async def _hear(following: Following, heard: list[StreamEvent], until: int) -> None:
     """Until that many were heard."""
     async for batch in following.batches(beat_s=0.5):
         heard += batch
@@ -66,7 +66,7 @@ async def _hear(following: Following, heard: list[Told], until: int) -> None:
             return
 
 
-def _added(heard: list[Told]) -> list[str | None]:
+def _added(heard: list[StreamEvent]) -> list[str | None]:
     return [told.event.job_id for told in heard if told.event is not None and told.event.kind is EventKind.ADDED]
 
 
@@ -84,7 +84,7 @@ async def test_many_listeners_cost_one_reader(store: Store, hub: Hub, read: list
 
 
 async def _one(hub: Hub, listener: Any) -> None:
-    heard: list[Told] = []
+    heard: list[StreamEvent] = []
     async with hub.listening(listener), asyncio.timeout(60):
         while len(heard) < 20:
             await listener.wait(10)
@@ -103,7 +103,7 @@ async def test_whoever_comes_whenever_from_wherever_misses_nothing(store: Store,
 
     async def listen(start: int) -> None:
         await asyncio.sleep(dice.random() / 5)  # not to wait for something: to come at any moment
-        heard: list[Told] = []
+        heard: list[StreamEvent] = []
         following = Following(hub, CURSORS, wanted, places[start].cursor)
         async with asyncio.timeout(60):
             await _hear(following, heard, 199 - start)
@@ -131,7 +131,7 @@ async def test_a_listener_hears_its_job_or_tenant_only(store: Store, hub: Hub) -
         claimed = await store.claim({"mail": 4}, worker="w", lease_ms=60_000, request="claim again")
         await store.settle([Settlement(job.lease, Completed()) for job in claimed.jobs], request="settle")
         for listener, job in ((mine, "b"), (theirs, "a")):
-            heard: list[Told] = []
+            heard: list[StreamEvent] = []
             async with asyncio.timeout(60):
                 while not heard or heard[-1].words()["kind"] != "completed":
                     await listener.wait(10)
@@ -194,11 +194,11 @@ async def test_a_reader_rests_no_longer_than_its_line_allows() -> None:
     async with asyncio.timeout(60), asyncio.TaskGroup() as group:
         resting = group.create_task(listener.rest(3_600))
         await asyncio.sleep(0)
-        listener.put([Told("mail", event, "1")] * 5)
+        listener.put([StreamEvent("mail", event, "1")] * 5)
         listener.wake()
         await asyncio.sleep(0)
         assert not resting.done()
-        listener.put([Told("mail", event, "1")])
+        listener.put([StreamEvent("mail", event, "1")])
         listener.wake()
     await listener.rest(3_600)  # not even begun, as long as so much waits
     assert len(listener.take()) == 6
@@ -209,7 +209,7 @@ async def test_a_gap_in_the_log_is_told(store: Store, hub: Hub) -> None:
     page = await store.events("mail", after=FROM_START, limit=1, timeout_ms=0)
     await store.obliterate("mail", force=True)
     await _add(store, "two")
-    heard: list[Told] = []
+    heard: list[StreamEvent] = []
     async with asyncio.timeout(60):
         await _hear(Following(hub, CURSORS, Wanted(queue="mail"), page.cursor), heard, 1)
     assert heard[0].words()["kind"] == "gap"
@@ -226,7 +226,7 @@ async def test_all_queues_go_on_from_one_cursor(store: Store, hub: Hub) -> None:
     await batches.aclose()
     await _add(store, "m2", queue="mail")
     await _add(store, "r2", queue="reports")
-    heard: list[Told] = []
+    heard: list[StreamEvent] = []
     async with asyncio.timeout(60):
         await _hear(Following(hub, CURSORS, wanted, cursor), heard, 2)
     assert sorted(str(job) for job in _added(heard)) == ["m2", "r2"]
@@ -282,7 +282,7 @@ async def test_a_channel_waits_for_whoever_catches_up(store: Store, hub: Hub) ->
     assert not hub._channels
 
 
-async def _first(batches: AsyncIterator[Sequence[Told]]) -> AsyncIterator[Sequence[Told]]:
+async def _first(batches: AsyncIterator[Sequence[StreamEvent]]) -> AsyncIterator[Sequence[StreamEvent]]:
     async for batch in batches:
         if batch:
             yield batch
@@ -316,7 +316,7 @@ async def test_a_channel_that_is_just_opened_is_not_tidied_away(store: Store) ->
 
 async def test_stopping_ends_all_streams(store: Store, hub: Hub) -> None:
     await _add(store, "one")
-    heard: list[Told] = []
+    heard: list[StreamEvent] = []
     listening = asyncio.create_task(_hear(Following(hub, CURSORS, Wanted(queue="mail"), None), heard, 10))
     async with asyncio.timeout(60):
         while not hub.listeners:

@@ -14,7 +14,7 @@ from bullpen.agents.llm.scripted import CallTurn, Turn
 from bullpen.agents.llm.words import Request, Usage
 from bullpen.records.records import Records
 from bullpen.records.runs.moving import RunsOn
-from bullpen.records.runs.words import ProgressKind, TaskState, Told
+from bullpen.records.runs.words import NewProgress, ProgressKind, TaskState
 from bullpen.server.app import create_app
 from bullpen.server.settings import ServerSettings
 from bullpen.server.site import Site, opened_site
@@ -206,7 +206,7 @@ async def _while_it_sleeps(site: Site, run_id: str, task_id: str) -> None:
 async def _tell(site: Site, run_id: str, task_id: str, count: int) -> None:
     database = site.records.database
     async with database.writing() as connection:
-        told = [Told(ProgressKind.THINKING, {"step": n}) for n in range(count)]
+        told = [NewProgress(ProgressKind.THINKING, {"step": n}) for n in range(count)]
         await RunsOn(connection, database).tell(run_id, task_id, told)
 
 

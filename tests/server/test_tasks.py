@@ -14,7 +14,7 @@ from bullpen.agents.words import TaskRequest
 from bullpen.errors import RecordsUnavailable
 from bullpen.records.idempotency import Idempotency
 from bullpen.records.runs.moving import RunsOn
-from bullpen.records.runs.words import ProgressKind, Told
+from bullpen.records.runs.words import NewProgress, ProgressKind
 from bullpen.records.tables.access import idempotency as idempotency_table
 from bullpen.server.models.runs import TaskBody
 from bullpen.server.site import Site
@@ -369,7 +369,7 @@ async def test_who_forks_is_told_that_files_are_gone(site: Site, client: Client,
     sent = await client.post("/v1/tasks", {"prompt": "What is it?"}, status=202)
     async with working_on(site, place):
         await over(client, sent["run_id"])
-    saved = Told(ProgressKind.CHECKPOINT_SAVED, {"id": "checkpoint_1", "place": 1, "size": 3})
+    saved = NewProgress(ProgressKind.CHECKPOINT_SAVED, {"id": "checkpoint_1", "place": 1, "size": 3})
     async with site.records.database.writing() as connection:
         await RunsOn(connection, site.records.database).tell(sent["run_id"], sent["task_id"], [saved])
     path = f"/v1/tasks/{sent['task_id']}/fork"

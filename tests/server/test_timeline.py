@@ -10,7 +10,7 @@ from bullpen.job.spec import JobSpec
 from bullpen.job.state import State
 from bullpen.job.verdicts import Completed, Failed, Postponed, Released, Retry, Settlement, Verdict
 from bullpen.server.activations import life_of
-from bullpen.server.past import Past
+from bullpen.server.event_history import Past
 from bullpen.server.site import Site
 from bullpen.stores.base import FROM_START, EventPage, Store
 from tests.server.calling import Client
@@ -161,8 +161,8 @@ async def test_the_log_is_read_once_and_then_only_what_is_new(hand: _Hand, site:
 
 async def test_a_long_log_is_read_in_parts(hand: _Hand, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """One request reads so much and no more, and the next goes on from there."""
-    monkeypatch.setattr("bullpen.server.past._PAGE", 1)
-    monkeypatch.setattr("bullpen.server.past._PAGES", 2)
+    monkeypatch.setattr("bullpen.server.event_history._PAGE", 1)
+    monkeypatch.setattr("bullpen.server.event_history._PAGES", 2)
     await hand.run(Retry(_failure(1)))
     job = await site.store.job(JobRef("mail", "one"))
     log = _Log(site.store)

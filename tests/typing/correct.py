@@ -22,6 +22,9 @@ from bullpen import (
     exponential,
     keep,
 )
+from bullpen.agents import Agents, Policy, Tool, ToolContext, tool
+from bullpen.agents.llm import ScriptedProvider, Turn, table_of
+from bullpen.records import Records
 from bullpen.testing import ManualClock, Queued, RecordingContext, assert_queued, queued, run_until_empty, test_context
 
 clock = ManualClock()
@@ -140,3 +143,17 @@ async def testing() -> None:
     await assert_queued(pen, count, n=3)
     with pen.using(SqliteStore("other.db")) as same:
         assert_type(same, Bullpen)
+
+
+@tool(policy=Policy.READ_ONLY)
+async def weather(ctx: ToolContext, city: str) -> str:
+    """The weather in a city."""
+    return f"{ctx.task_id} {city}"
+
+
+async def agents() -> None:
+    assert_type(weather, Tool)
+    async with await Records.open("sqlite:records.db") as records:
+        assert_type(records, Records)
+    provider = ScriptedProvider(lambda request: Turn(text=request.model))
+    await Agents(pen, providers=[provider], models=table_of({}), tools=[weather]).close()

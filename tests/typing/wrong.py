@@ -5,7 +5,7 @@ See `test_typing.py`. This file is never run.
 
 # pyright: strict
 
-from bullpen import Bullpen, Context, Job, Queue
+from bullpen import Bullpen, Context, Job, Queue, agents
 from bullpen.testing import run_until_empty, test_context
 
 pen = Bullpen()
@@ -74,3 +74,4 @@ async def wrong_calls() -> None:
     print(text)
     test_context(atempt=2)  # error: no such argument
     await run_until_empty(pen, clock=5)  # error: not a clock
+    agents.Agent(pen)  # error: it is called Agents

@@ -47,7 +47,7 @@ from bullpen.job.verdicts import Parked
 from bullpen.journal.suspension import Suspension
 from bullpen.records.journal import JournalOn
 from bullpen.records.runs.moving import RunsOn
-from bullpen.records.runs.words import ProgressKind, Task, TaskState, Told
+from bullpen.records.runs.words import NewProgress, ProgressKind, Task, TaskState
 from bullpen.worker.context import Context
 
 _LOOK_AGAIN_MS = 300_000
@@ -89,7 +89,7 @@ class _Activation:
             task.id,
             ctx.epoch,
             budget=budget_of(task, self._terms),
-            tells=task.run,
+            run_id=task.run,
             redactor=workshop.redactor,
             observers=workshop.observers,
         )
@@ -150,7 +150,7 @@ class _Activation:
 
     async def _mark_running(self, connection: AsyncConnection) -> None:
         data = {"message": "started", "attempt": self._ctx.attempt, "activation": self._ctx.epoch}
-        told = Told(ProgressKind.JOB_STARTED, data)
+        told = NewProgress(ProgressKind.JOB_STARTED, data)
         self._task = await RunsOn(connection, self._database).move(self._task.id, TaskState.RUNNING, told)
 
     # ── working ──────────────────────────────────────────────────────────────────────────
@@ -221,7 +221,7 @@ class _Activation:
             "text": str(question),
         }
         async with self._database.writing(brief=True) as connection:
-            told = Told(ProgressKind.JOB_SUSPENDED, {"question": asked})
+            told = NewProgress(ProgressKind.JOB_SUSPENDED, {"question": asked})
             await RunsOn(connection, self._database).move(self._task.id, TaskState.SUSPENDED, told, question=asked)
         return self._parked_for(question.signal, question.tool)
 
@@ -264,6 +264,6 @@ class _Activation:
 
     async def _note_retry(self, problem: TaskProblem) -> None:
         data = self._workshop.redactor.all_in({"error": to_plain(problem), "attempt": self._ctx.attempt})
-        told = Told(ProgressKind.JOB_RETRYING, data)
+        told = NewProgress(ProgressKind.JOB_RETRYING, data)
         async with self._database.writing(brief=True) as connection:
             await RunsOn(connection, self._database).move(self._task.id, TaskState.RETRYING, told)

@@ -19,7 +19,7 @@ from bullpen.records.database import Database
 from bullpen.records.files.on import artifacts_of
 from bullpen.records.journal import JournalOn, read_all
 from bullpen.records.runs.moving import RunsOn
-from bullpen.records.runs.words import ProgressKind, Task, TaskState, Told
+from bullpen.records.runs.words import NewProgress, ProgressKind, Task, TaskState
 
 _encode = msgspec.json.Encoder().encode
 _STATES = {
@@ -148,7 +148,7 @@ async def _move(
     """Its output is kept as it is for whoever asked; the log, which more people read, has it without secrets."""
     told = redact(to_plain(msgspec.json.decode(result, type=TaskResult)))
     kind = _TOLD.get(ending.state, ProgressKind.JOB_FAILED)
-    await RunsOn(connection, database).move(task.id, ending.state, Told(kind, {"result": told}), outcome=result)
+    await RunsOn(connection, database).move(task.id, ending.state, NewProgress(kind, {"result": told}), outcome=result)
 
 
 def _result(

@@ -25,7 +25,7 @@ from bullpen.records.files.on import FilesOn
 from bullpen.records.journal import JournalOn, SqlJournal, read_all
 from bullpen.records.records import Records
 from bullpen.records.runs.moving import RunsOn
-from bullpen.records.runs.words import ProgressKind, Task, Told
+from bullpen.records.runs.words import NewProgress, ProgressKind, Task
 
 _EDITABLE = {StepKind.LLM, StepKind.TOOL}
 _NO_WORKSPACE = "begins with an empty workspace: the files of this step are gone, only the newest ones are kept"
@@ -98,7 +98,7 @@ async def plant(
     if await files.copy_checkpoint(task.id, new_id, before=at):
         return None
     runs = RunsOn(connection, records.database)
-    told = Told(ProgressKind.JOB_PROGRESS, {"message": _NO_WORKSPACE})
+    told = NewProgress(ProgressKind.JOB_PROGRESS, {"message": _NO_WORKSPACE})
     await runs.tell((await runs.task(new_id)).run, new_id, [told])
     return _NO_WORKSPACE
 

@@ -17,7 +17,7 @@ from bullpen.records.files.files import Files
 from bullpen.records.files.sizes import most_bytes
 from bullpen.records.files.words import Checkpoint, FileKind, RunFile, check_file_name
 from bullpen.records.runs.moving import RunsOn
-from bullpen.records.runs.words import ProgressKind, Task, Told
+from bullpen.records.runs.words import NewProgress, ProgressKind, Task
 
 _MB = 1 << 20
 _CACHES = frozenset({"__pycache__", "node_modules", "site-packages", "venv"})
@@ -144,6 +144,6 @@ def _choose(made: Iterable[_Crop], rules: Harvest) -> tuple[list[_Crop], list[_C
 async def _tell_of(files: Files, task: Task, left_out: list[_Crop]) -> None:
     names = ", ".join(crop.path for crop in left_out[:_NAMED])
     more = f" and {len(left_out) - _NAMED} more" if len(left_out) > _NAMED else ""
-    told = Told(ProgressKind.JOB_PROGRESS, {"message": f"too many or too large to be kept: {names}{more}"})
+    told = NewProgress(ProgressKind.JOB_PROGRESS, {"message": f"too many or too large to be kept: {names}{more}"})
     async with files.database.writing(brief=True) as connection:
         await RunsOn(connection, files.database).tell(task.run, task.id, [told])

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import unquote
 
-from bullpen.settings import Told
+from bullpen.settings import Settings
 
 _GONE = "[redacted]"
 _NAMES = re.compile(r"(_KEY|_TOKEN|_SECRET|_PASSWORD|_CREDENTIALS)$")
@@ -40,7 +40,7 @@ class Redactor:
     """Takes known secrets out of texts, and what has the form of one."""
 
     def __init__(self, secrets: Iterable[str] | None = None) -> None:
-        known = secrets_of(Told()) if secrets is None else secrets
+        known = secrets_of(Settings()) if secrets is None else secrets
         long = [secret for secret in known if len(secret) >= _SHORTEST]
         # In JSON a line end is written otherwise. The longest first: one may be a part of another.
         found = sorted({*long, *(json.dumps(secret)[1:-1] for secret in long)}, key=len, reverse=True)

@@ -24,7 +24,7 @@ from bullpen.observing import Observers
 from bullpen.records.outbox_rows import OutboxRows
 from bullpen.records.records import Records
 from bullpen.records.runs.moving import RunsOn
-from bullpen.records.runs.words import ProgressKind, Task, TaskState, Told
+from bullpen.records.runs.words import NewProgress, ProgressKind, Task, TaskState
 from bullpen.stores.base import Store
 
 UNCHANGED_MS = 15_000
@@ -109,7 +109,7 @@ class Rescuer:
         except (JobMissing, QueueMissing, WrongState):
             return True  # somebody else has just put it back
         # Told after it: whoever dies in between leaves a task that may go on once more, not one that is lost.
-        told = Told(ProgressKind.JOB_RETRYING, {"error": to_plain(_ending_of(job).problem), _GOES_ON: True})
+        told = NewProgress(ProgressKind.JOB_RETRYING, {"error": to_plain(_ending_of(job).problem), _GOES_ON: True})
         async with self._records.database.writing(brief=True) as connection:
             await RunsOn(connection, self._records.database).tell(task.run, task.id, [told])
         logger.warning("task %s goes on at its step: its job %s", task.id, job.failure.message)

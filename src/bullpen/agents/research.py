@@ -30,7 +30,7 @@ from bullpen.journal.suspension import Suspension
 from bullpen.records.credits.budget import account_of
 from bullpen.records.credits.ledger import Ledger
 from bullpen.records.runs.moving import RunsOn
-from bullpen.records.runs.words import ProgressKind, Task, TaskState, Told
+from bullpen.records.runs.words import NewProgress, ProgressKind, Task, TaskState
 
 CHILDREN = "children"
 """The signal that all tasks of a fan-out are over."""
@@ -126,7 +126,7 @@ class Research:
                 )
 
         ids = [str(job.id) for job in jobs]
-        told = Told(ProgressKind.JOB_PROGRESS, {"message": f"{len(ids)} agents work on it", "tasks": ids})
+        told = NewProgress(ProgressKind.JOB_PROGRESS, {"message": f"{len(ids)} agents work on it", "tasks": ids})
         entry = await self._recorder.note(place, FAN_OUT, _encode(ids), told=[told], also=make)
         self._workshop.sent()
         return entry
@@ -196,7 +196,7 @@ class Research:
                 await self._workshop.ender.end(task, CANCELLED, reason="the research that made it waits no longer")
 
     async def _suspended(self, how_many: int, until_ms: int) -> Suspension:
-        told = Told(ProgressKind.JOB_SUSPENDED, {"message": f"waits for {how_many} agents"})
+        told = NewProgress(ProgressKind.JOB_SUSPENDED, {"message": f"waits for {how_many} agents"})
         async with self._database.writing(brief=True) as connection:
             await RunsOn(connection, self._database).move(self._task.id, TaskState.SUSPENDED, told)
         look_ms = min(self._database.clock.now_ms() + _LOOK_AGAIN_MS, until_ms)

@@ -114,7 +114,7 @@ class Sandboxed:
             minimum=self._minimum,
         )
         context = ToolContext(
-            run=task.id,
+            task_id=task.id,
             key=task.id,
             tenant=task.tenant,
             sandbox=workspace.sandbox,

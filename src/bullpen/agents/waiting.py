@@ -16,7 +16,7 @@ from bullpen.errors import BullpenError
 from bullpen.job.verdicts import Parked
 from bullpen.records.database import Database
 from bullpen.records.runs.moving import RunsOn
-from bullpen.records.runs.words import ProgressKind, Task, TaskState, Told
+from bullpen.records.runs.words import NewProgress, ProgressKind, Task, TaskState
 
 
 class Wait(abc.ABC):
@@ -65,7 +65,7 @@ class Wait(abc.ABC):
         if not self.adds_to(known):
             return
         data = {"message": self.message, self.told_as: self.told(), "since_ms": self.since_ms}
-        await runs.move(self._task.id, TaskState.QUEUED, Told(ProgressKind.JOB_SUSPENDED, data))
+        await runs.move(self._task.id, TaskState.QUEUED, NewProgress(ProgressKind.JOB_SUSPENDED, data))
 
     @property
     def over_ms(self) -> int | None:

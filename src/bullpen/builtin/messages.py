@@ -43,7 +43,7 @@ class FailureTold(msgspec.Struct, frozen=True):
     message: str
 
 
-class Told(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+class EventSummary(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """An event as its receiver is told of it."""
 
     kind: str
@@ -61,9 +61,9 @@ class Told(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """Of `completed` the result, of `progress` the progress, where the subscription asks for it."""
 
 
-def told(queue: str, event: Event, job: JobRecord | None, *, with_result: bool = False) -> Told:
+def told(queue: str, event: Event, job: JobRecord | None, *, with_result: bool = False) -> EventSummary:
     failure = event.failure
-    return Told(
+    return EventSummary(
         kind=event.kind.value,
         queue=queue,
         at_ms=event.at_ms,
@@ -88,7 +88,7 @@ def _result(value: bytes | None) -> Any:
 # ── jobs ─────────────────────────────────────────────────────────────────────────────────
 
 
-def delivery(webhook: Webhook, event: Event, summary: Told) -> NewJob:
+def delivery(webhook: Webhook, event: Event, summary: EventSummary) -> NewJob:
     """Of one event to one subscription: the same again has the same id, and is added once."""
     # With the time, since a queue that was removed and begun anew counts its events from the start.
     job_id = f"{webhook.id}.{summary.queue}.{event.at_ms}-{_ODD.sub('-', event.cursor)}"
@@ -97,11 +97,11 @@ def delivery(webhook: Webhook, event: Event, summary: Told) -> NewJob:
 
 def trial(webhook: Webhook, *, now_ms: int) -> NewJob:
     """A trial that stands for no event."""
-    summary = Told(kind=TEST, queue=QUEUE, at_ms=now_ms, tenant=webhook.tenant)
+    summary = EventSummary(kind=TEST, queue=QUEUE, at_ms=now_ms, tenant=webhook.tenant)
     return _job(DELIVER, f"{webhook.id}.{TEST}.{uuid.uuid4().hex}", webhook, summary)
 
 
-def alerting(alert: AlertSetting, window_ms: int, failed: int, summary: Told) -> NewJob:
+def alerting(alert: AlertSetting, window_ms: int, failed: int, summary: EventSummary) -> NewJob:
     """Of one alert in one stretch of time, however many jobs fail in it."""
     data = {"alert": alert.id, "failed": failed, "event": summary}
     return _new_job(ALERT, f"{alert.id}.{window_ms}", data, alert.id, alert.tenant, tag_of_alert(alert.id))
@@ -116,7 +116,7 @@ def tag_of_alert(alert_id: str) -> str:
     return f"alert:{alert_id}"
 
 
-def _job(name: str, job_id: str, webhook: Webhook, summary: Told) -> NewJob:
+def _job(name: str, job_id: str, webhook: Webhook, summary: EventSummary) -> NewJob:
     data = {"subscription": webhook.id, "event": summary}
     return _new_job(name, job_id, data, webhook.id, webhook.tenant, tag_of(webhook.id))
 

@@ -9,9 +9,9 @@ from sqlalchemy import Row, delete, insert, select
 
 from bullpen.errors import BadOption
 from bullpen.records.database import Database
+from bullpen.records.deleting_in_parts import TOGETHER, delete_by_parts
 from bullpen.records.model.rows import clean
 from bullpen.records.paging import number_in
-from bullpen.records.parts import TOGETHER, delete_by_parts
 from bullpen.records.tables.access import audit
 
 _LIMIT = 500

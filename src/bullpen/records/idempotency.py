@@ -18,7 +18,7 @@ from sqlalchemy.exc import IntegrityError
 
 from bullpen.errors import IdempotencyConflict, IdempotencyInProgress
 from bullpen.records.database import Database
-from bullpen.records.parts import TOGETHER, delete_by_parts
+from bullpen.records.deleting_in_parts import TOGETHER, delete_by_parts
 from bullpen.records.tables.access import idempotency
 
 MEMORY_MS = 86_400_000

@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bullpen.errors import BadOption, RecordMissing, SecretUnreadable
 from bullpen.records.database import Database
-from bullpen.records.room import check_room, of_tenant, take_turn
+from bullpen.records.record_limits import check_room, of_tenant, take_turn
 from bullpen.records.sealing import SEALED, Sealer
 from bullpen.records.tables.access import alert as alert_table
 from bullpen.records.tables.access import view as view_table

@@ -17,7 +17,7 @@ from bullpen.errors import BadOption, RecordMissing
 from bullpen.job.events import EventKind
 from bullpen.job.names import check_queue_name
 from bullpen.records.database import Database
-from bullpen.records.room import check_room
+from bullpen.records.record_limits import check_room
 from bullpen.records.sealing import Sealer
 from bullpen.records.tables.webhooks import webhook
 

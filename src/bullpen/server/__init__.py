@@ -7,7 +7,16 @@
 Needs the extra `server`.
 """
 
+from typing import TYPE_CHECKING
+
 from bullpen.server.app import create_app
 from bullpen.server.settings import JwtSettings, ServerSettings
 
-__all__ = ["JwtSettings", "ServerSettings", "create_app"]
+if TYPE_CHECKING:
+    from bullpen.server.running import serve
+else:
+    from bullpen.exports import late
+
+    __getattr__ = late(__name__, {"running": ("serve",)})
+
+__all__ = ["JwtSettings", "ServerSettings", "create_app", "serve"]

@@ -12,10 +12,10 @@ from bullpen.jobtypes.declaring import NORMAL_PRIORITY
 from bullpen.records.keys import Role
 from bullpen.records.tenants import Plan
 from bullpen.server.access.caller import Caller
-from bullpen.server.apart import MARK_LENGTH, apart
 from bullpen.server.models.adding import FlowBody, NewJobBody
 from bullpen.server.problems import forbidden
 from bullpen.server.site import Site
+from bullpen.server.tenant_names import MARK_LENGTH, apart
 
 _OWN_GROUPS = (None, "{tenant}")
 _TRUSTED = frozenset({Role.ADMIN, Role.OPERATOR})

@@ -26,11 +26,11 @@ from bullpen.records.turn_lease import TurnLease
 from bullpen.server.access.attempts import Attempts
 from bullpen.server.access.identifying import Access
 from bullpen.server.access.watching import Watches
-from bullpen.server.past import Past
+from bullpen.server.event_history import Past
 from bullpen.server.plans import Plans
-from bullpen.server.remote.desk import Desk
+from bullpen.server.queue_status import Standing
+from bullpen.server.remote.desk import RemoteDesk
 from bullpen.server.settings import ServerSettings
-from bullpen.server.standing import Standing
 from bullpen.server.streams.cursors import SALT, Cursors
 from bullpen.server.streams.hub import Hub
 from bullpen.server.streams.lookout import Lookout
@@ -70,7 +70,7 @@ class Site:
         self.outgoing = Outgoing()
         self.follower = Follower(records, store, names=self.standing.names, find_every=1)
         self.deliverer = Deliverer(records, store, self.outgoing) if settings.delivers else None
-        self.desk = Desk(store)
+        self.desk = RemoteDesk(store)
         self.observers = Observers() if observers is None else observers
         self.metrics = metrics_of(self.observers)
         self.agents = agents or _agents_of(store, records, codec, self.relay, self.observers)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from bullpen.errors import BadOption
 from bullpen.settings.reading import switch_from, whole_from
-from bullpen.settings.told import Told, told
+from bullpen.settings.told import Settings, told
 from bullpen.stores.base import Store
 from bullpen.stores.sqlite import SqliteStore
 
@@ -12,7 +12,7 @@ __all__ = [
     "CRON_ENABLED",
     "DEFAULT_STORE",
     "STORE",
-    "Told",
+    "Settings",
     "may_advance_schedules",
     "store_from",
     "switch_from",

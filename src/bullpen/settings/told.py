@@ -33,7 +33,7 @@ def told(name: str) -> str | None:
     return _settings(_place()).get(name) if name.startswith(_PREFIX) else None
 
 
-class Told(Mapping[str, str]):
+class Settings(Mapping[str, str]):
     """The same as a mapping, for whoever reads several names; those of other programs too."""
 
     def __getitem__(self, name: str) -> str:

@@ -42,7 +42,7 @@ class FixedDesk:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class DeskSupplies:
     """What the desks of one worker share."""
 
     store: Workplace
@@ -57,7 +57,7 @@ class JobDesk:
 
     __slots__ = ("_around", "_claimed", "_family", "_steps", "has_steps", "on_progress", "said")
 
-    def __init__(self, around: Surroundings, claimed: ClaimedJob, *, has_steps: bool) -> None:
+    def __init__(self, around: DeskSupplies, claimed: ClaimedJob, *, has_steps: bool) -> None:
         self._around = around
         self._claimed = claimed
         self.said: StoreReporter | None = None

@@ -21,7 +21,7 @@ from bullpen.queue.payload import from_bytes, to_bytes
 from bullpen.settings import may_advance_schedules
 from bullpen.stores.workplace import Workplace
 from bullpen.worker.context import Context
-from bullpen.worker.desk import JobDesk, Surroundings
+from bullpen.worker.desk import DeskSupplies, JobDesk
 from bullpen.worker.durable import IN_PLACE_MS
 from bullpen.worker.family import Leave
 from bullpen.worker.handlers import Mode, Registry
@@ -59,7 +59,7 @@ class Executor:
         self._observers = options.observers
         self._clock = clock
         self._in_place_ms = in_place_ms
-        self._around: Surroundings | None = None
+        self._around: DeskSupplies | None = None
         self._usual_timeout_ms = to_ms("timeout", options.timeout)
         self._threads = Threads()
         self._processes = Processes(options.max_memory_mb)
@@ -85,10 +85,10 @@ class Executor:
         timeout_ms = job.spec.timeout_ms or self._usual_timeout_ms
         return Run(claimed, handler, context, desk, timeout_ms)
 
-    def _look_around(self) -> Surroundings:
+    def _look_around(self) -> DeskSupplies:
         """With the first job: which loop runs is a system call to ask, too much to ask for each."""
         loop = asyncio.get_running_loop()
-        self._around = Surroundings(self._store, self._options, self._clock, loop, self._in_place_ms)
+        self._around = DeskSupplies(self._store, self._options, self._clock, loop, self._in_place_ms)
         return self._around
 
     def perform(self, run: Run, report: OnVerdict) -> Coroutine[Any, Any, None]:

@@ -47,9 +47,9 @@ def _answer(request: Request) -> Turn:
 
 
 async def _activate(records: Records, workspace: Workspace, epoch: int, database: MortalDatabase) -> LoopResult:
-    recorder = Recorder(database, "t1", epoch, tells="r1")
+    recorder = Recorder(database, "t1", epoch, run_id="r1")
     await recorder.begin()
-    context = ToolContext(run="t1", key="t1", sandbox=workspace.sandbox, files=workspace.keep_file)
+    context = ToolContext(task_id="t1", key="t1", sandbox=workspace.sandbox, files=workspace.keep_file)
     tools = Toolbox([append, think])
     provider = ScriptedProvider(_answer)
     options = LoopOptions(limits=LIMITS, context=context, saves=workspace.stage)
@@ -99,9 +99,9 @@ async def test_a_run_stops_where_it_cannot_be_saved(records: Records, make: Make
         return "ok"
 
     workspace = make(epoch=1)
-    recorder = Recorder(records.database, "t1", 1, tells="r1")
+    recorder = Recorder(records.database, "t1", 1, run_id="r1")
     await recorder.begin()
-    context = ToolContext(run="t1", key="t1", sandbox=workspace.sandbox)
+    context = ToolContext(task_id="t1", key="t1", sandbox=workspace.sandbox)
     tools, provider = Toolbox([spoils, think]), ScriptedProvider(_answer)
     options = LoopOptions(limits=LIMITS, context=context, saves=workspace.stage)
     loop = AgentLoop(recorder, provider, MODELS, tools, options)

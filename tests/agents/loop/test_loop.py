@@ -140,7 +140,7 @@ async def test_a_result_that_is_too_long_is_cut_and_the_whole_is_an_artifact(
 
     recorder = Recorder(records.database, "r1", 1)
     await recorder.begin()
-    context = ToolContext(run="r1", key="r1", files=keep)
+    context = ToolContext(task_id="r1", key="r1", files=keep)
     options = LoopOptions(limits=LoopLimits(result_characters=10), context=context)
     loop = AgentLoop(recorder, ScriptedProvider(answer), MODELS, Toolbox([shout]), options)
     await loop.run(MODEL, PROMPT)

@@ -19,7 +19,7 @@ from bullpen.records.database import Database
 from bullpen.records.journal import SqlJournal
 from bullpen.records.records import Records
 from bullpen.records.runs.moving import RunsOn
-from bullpen.records.runs.words import ProgressKind, Told
+from bullpen.records.runs.words import NewProgress, ProgressKind
 from bullpen.records.tables.runs import progress
 from tests.agents.loop.world import TENANT
 
@@ -51,7 +51,7 @@ async def rich(records: Records) -> None:
 
 
 async def _begun(records: Records, database: Database | None = None) -> Recorder:
-    recorder = Recorder(database or records.database, "r1", 1, [purse(TENANT)], tells="run")
+    recorder = Recorder(database or records.database, "r1", 1, [purse(TENANT)], run_id="run")
     await recorder.begin()
     return recorder
 
@@ -77,7 +77,7 @@ async def test_what_is_finished_while_who_waits_is_cancelled_is_told_once(record
     gated.may_go_on.set()
     recorder = await _begun(records, gated)
     entry = await recorder.intend(0, "llm:parrot", most=100)
-    await recorder.finish(entry, b"{}", price=30, told=[Told(ProgressKind.THINKING, {})], may_wait=True)
+    await recorder.finish(entry, b"{}", price=30, told=[NewProgress(ProgressKind.THINKING, {})], may_wait=True)
     gated.may_go_on.clear()
     gated.is_there.clear()
     intending = asyncio.create_task(recorder.intend(1, "look"))
@@ -109,9 +109,9 @@ async def test_a_step_that_needs_more_does_not_wait_crosswise_with_a_task_that_e
     budget = Budget(task="r1", tenant=TENANT, payer=purse(TENANT), most=_ALL)
     async with database.writing() as connection:
         await budget.open(Ledger(connection, database), 10)
-    recorder = Recorder(database, "r1", 1, budget=budget, tells="run")
+    recorder = Recorder(database, "r1", 1, budget=budget, run_id="run")
     await recorder.begin()
-    thinking = Told(ProgressKind.THINKING, {})
+    thinking = NewProgress(ProgressKind.THINKING, {})
     async with database.writing(brief=True) as connection:
         await Ledger(connection, database).hold("other", [purse(TENANT)], 1)
         intending = asyncio.create_task(recorder.intend(0, "llm:parrot", most=100, told=[thinking]))
@@ -141,7 +141,7 @@ async def test_a_bill_above_what_was_held_is_paid_by_who_pays_and_told(
     budget = Budget(task="r1", tenant=TENANT, payer=purse(TENANT), most=50)
     async with records.credits.ledger() as ledger:
         await budget.open(ledger, 10)
-    recorder = Recorder(database, "r1", 1, budget=budget, tells="run", observers=Observers([heard]))
+    recorder = Recorder(database, "r1", 1, budget=budget, run_id="run", observers=Observers([heard]))
     await recorder.begin()
     entry = await recorder.intend(0, "llm:parrot", most=30)
     await recorder.finish(entry, b"{}", price=price)

@@ -322,7 +322,7 @@ async def test_e013_a_checkpoint_that_has_expired(agents_with: Making, records: 
         """Ask for a workspace that is not kept any more."""
         await (await ctx.needs_sandbox()).kill()
         async with records.database.writing() as connection:
-            await connection.execute(update(checkpoint).where(checkpoint.c.task == ctx.run).values(expires_ms=1))
+            await connection.execute(update(checkpoint).where(checkpoint.c.task == ctx.task_id).values(expires_ms=1))
         return str((await ctx.needs_sandbox()).id)
 
     def answer(request: Request) -> Turn:
@@ -347,7 +347,7 @@ async def test_e014_books_that_do_not_agree(agents_with: Making, records: Record
         """Write into the books by hand."""
         row = {"accounts": [], "amount": 1, "state": "held", "charged": 0, "at_ms": 0}
         async with database.writing() as connection:
-            await connection.execute(insert(hold), {"id": f"{ctx.run}/3/1", **row})
+            await connection.execute(insert(hold), {"id": f"{ctx.task_id}/3/1", **row})
         return "spoilt"
 
     async with agents_with(_asks_for("spoil"), [spoil]) as agents, working(agents):
@@ -375,7 +375,7 @@ class _Shaky:
         self.tries += 1
         if self.tries == 1:
             raise RuntimeError(f"scripted://10.0.0.1 does not take {_SECRET}")
-        yield Around(ToolContext(run=task.id, key=task.id))
+        yield Around(ToolContext(task_id=task.id, key=task.id))
 
     async def close(self) -> None:
         pass

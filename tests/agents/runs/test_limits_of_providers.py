@@ -215,7 +215,7 @@ async def test_what_a_task_waited_for_before_does_not_count_where_it_meets_a_lim
         """Rest."""
         async with records.database.writing() as connection:
             earlier = update(task_table).values(started_ms=task_table.c.started_ms - 3_600_000)
-            await connection.execute(earlier.where(task_table.c.id == ctx.run))
+            await connection.execute(earlier.where(task_table.c.id == ctx.task_id))
         return "rested"
 
     def answer(request: Request) -> Turn:

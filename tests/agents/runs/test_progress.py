@@ -69,4 +69,4 @@ async def test_a_tool_in_a_thread_tells_too(agents_with: Making) -> None:
 
 
 async def test_nobody_has_to_listen() -> None:
-    ToolContext(run="r", key="r/1").tell("1 of 2")
+    ToolContext(task_id="r", key="r/1").tell("1 of 2")

@@ -354,7 +354,7 @@ async def test_a_research_that_its_own_worker_ends_takes_the_tasks_with_it(
         sent, parts = await _fanned_out(agents, records)
         task = await records.runs.task(sent.task_id)
         budget = budget_of(task, msgspec.json.decode(task.terms, type=TaskTerms))
-        recorder = Recorder(records.database, task.id, 99, budget=budget, tells=task.run)
+        recorder = Recorder(records.database, task.id, 99, budget=budget, run_id=task.run)
         await recorder.begin()
         ender = (await agents.workshop()).ender
         result = await ender.end_own(recorder, task, Ending(Stop.TIMEOUT, problem_at(Stop.TIMEOUT)))

@@ -46,7 +46,7 @@ def drawer() -> Drawer:
 @pytest.fixture
 def ctx(drawer: Drawer) -> ToolContext:
     """Of a run without a sandbox."""
-    return ToolContext(run="r1", key="r1/3", tenant="acme", files=drawer)
+    return ToolContext(task_id="r1", key="r1/3", tenant="acme", files=drawer)
 
 
 SandboxedContext = Callable[..., Awaitable[ToolContext]]
@@ -68,7 +68,7 @@ async def with_sandbox(drawer: Drawer) -> AsyncIterator[SandboxedContext]:
         async def lend() -> Sandbox:
             return sandbox
 
-        return ToolContext(run="r1", key="r1/3", sandbox=lend, files=drawer if files else None)
+        return ToolContext(task_id="r1", key="r1/3", sandbox=lend, files=drawer if files else None)
 
     yield make
     for sandbox in made:

@@ -18,7 +18,7 @@ from tests.agents.tools.site import Site
 
 pytestmark = pytest.mark.xdist_group("dashboard")
 
-OTHER_RUN = ToolContext(run="r2", key="r2/1")
+OTHER_RUN = ToolContext(task_id="r2", key="r2/1")
 
 
 async def _names(host: str, _port: int) -> Sequence[str]:
@@ -100,8 +100,8 @@ async def test_no_run_sees_what_another_has(browse: Tool, browsers: Browsers, si
     with pytest.raises(ToolError, match="no page is open in this run's browser"):
         await browse.call(OTHER_RUN, {"action": "read"})
     assert (await browse.call(OTHER_RUN, {"action": "open", "url": url}))["text"] == "new"
-    await browsers.end_run(ctx.run)
-    await browsers.end_run(ctx.run)
+    await browsers.end_run(ctx.task_id)
+    await browsers.end_run(ctx.task_id)
     with pytest.raises(ToolError, match="no page is open"):
         await browse.call(ctx, {"action": "read"})
     assert (await browse.call(ctx, {"action": "open", "url": url}))["text"] == "new"
@@ -145,7 +145,7 @@ async def test_a_run_that_ends_before_its_browser_is_there_leaves_none(browsers:
     browsers._new_context = slowly  # type: ignore[method-assign]  # to know when it has begun
     opening = asyncio.create_task(browser_action(browsers).call(ctx, {"action": "open", "url": "http://shop.test/"}))
     await begun.wait()
-    await browsers.end_run(ctx.run)
+    await browsers.end_run(ctx.task_id)
     with pytest.raises(ToolError, match="the run has ended"):
         await opening
     assert browsers._browser is not None
@@ -286,7 +286,7 @@ async def test_a_page_that_hangs_does_not_hold_the_tool(browsers: Browsers, site
 
     with pytest.raises(ToolTimeout):
         await go()
-    await browsers.end_run(ctx.run)
+    await browsers.end_run(ctx.task_id)
     site.put("/", "fine")
     assert (await browser_action(browsers).call(ctx, {"action": "open", "url": url}))["text"] == "fine"
 

@@ -97,7 +97,7 @@ async def test_a_picture_is_a_file_of_the_run(ctx: ToolContext, drawer: Drawer) 
         told = await tools["parts__picture"].call(ctx, {})
         assert told == "(the artifact r1/3/picture-0.png: picture-0.png, image/png, 12 bytes)"
         assert drawer.files["r1/3/picture-0.png"].data == b"\x89PNG picture"
-        alone = await tools["parts__picture"].call(ToolContext(run="r", key="k"), {})
+        alone = await tools["parts__picture"].call(ToolContext(task_id="r", key="k"), {})
         assert alone == "(image/png, 12 bytes, which this run does not keep)"
 
 

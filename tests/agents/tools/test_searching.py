@@ -32,7 +32,7 @@ def shelf(tmp_path: Path) -> Path:
 
 
 async def _search(backend: FolderSearch, query: str, limit: int = 8) -> list[dict[str, Any]]:
-    result = await web_search(backend).call(ToolContext(run="r", key="r/1"), {"query": query, "limit": limit})
+    result = await web_search(backend).call(ToolContext(task_id="r", key="r/1"), {"query": query, "limit": limit})
     found: list[dict[str, Any]] = result["results"]
     return found
 

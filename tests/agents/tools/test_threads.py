@@ -11,7 +11,7 @@ from bullpen.agents.tools.tool import ToolContext, tool
 from bullpen.errors import ToolTimeout
 
 _PATIENCE_S = 60
-_CONTEXT = ToolContext(run="r1", key="r1/1")
+_CONTEXT = ToolContext(task_id="r1", key="r1/1")
 
 
 async def test_tools_that_hang_are_left_behind_and_others_have_their_threads() -> None:

@@ -26,7 +26,7 @@ from bullpen.errors import (
     ToolTimeout,
 )
 
-CALL = ToolContext(run="r1", key="r1/3", tenant="acme")
+CALL = ToolContext(task_id="r1", key="r1/3", tenant="acme")
 
 
 class Place(msgspec.Struct):

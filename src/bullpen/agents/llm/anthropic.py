@@ -10,7 +10,7 @@ from bullpen.agents.llm.endpoint import Endpoint
 from bullpen.agents.llm.failing import Said
 from bullpen.agents.llm.over_http import ProviderOverHttp
 from bullpen.agents.llm.sse import ServerEvent
-from bullpen.agents.llm.wire import Told, Wire
+from bullpen.agents.llm.wire import ProviderFailed, Wire
 from bullpen.agents.llm.words import Message, Request, Role, StopReason, ToolCall, Usage
 from bullpen.clock import SYSTEM_CLOCK, Clock
 from bullpen.errors import BadData
@@ -150,7 +150,7 @@ class MessageReader:
                 yield End(*self._ending())
             case "error":
                 told = said.error or Said()
-                raise Told(_STATUS_OF.get(told.type or "", 500), told)
+                raise ProviderFailed(_STATUS_OF.get(told.type or "", 500), told)
             case _:
                 pass  # pings, ends of blocks, and whatever is new
 

@@ -7,7 +7,7 @@ from bullpen.agents.llm.endpoint import Endpoint
 from bullpen.agents.llm.openai import OPENAI_URL, OpenAIProvider
 from bullpen.agents.llm.provider import Provider
 from bullpen.errors import BadOption
-from bullpen.settings import Told
+from bullpen.settings import Settings
 
 _KINDS = (
     ("OPENAI", OPENAI_URL, OpenAIProvider),
@@ -20,7 +20,7 @@ def providers_from(environment: Mapping[str, str] | None = None) -> list[Provide
 
     An address without a key is taken for a server that asks for none. BadOption names what is wrong.
     """
-    found = Told() if environment is None else environment
+    found = Settings() if environment is None else environment
     providers: list[Provider] = []
     for word, usual_url, kind in _KINDS:
         key, url = found.get(f"{word}_API_KEY", "").strip(), found.get(f"{word}_BASE_URL", "").strip()

@@ -10,7 +10,7 @@ from bullpen.agents.llm.endpoint import Endpoint
 from bullpen.agents.llm.failing import Said
 from bullpen.agents.llm.over_http import ProviderOverHttp
 from bullpen.agents.llm.sse import ServerEvent
-from bullpen.agents.llm.wire import Told, Wire
+from bullpen.agents.llm.wire import ProviderFailed, Wire
 from bullpen.agents.llm.words import Message, Request, Role, StopReason, Usage
 from bullpen.clock import SYSTEM_CLOCK, Clock
 
@@ -149,7 +149,7 @@ class ChatReader:
     def _chunk(self, chunk: _Chunk) -> Iterable[Delta]:
         if chunk.error is not None:
             said = Said(message=chunk.error) if isinstance(chunk.error, str) else chunk.error
-            raise Told(said.code if isinstance(said.code, int) and said.code >= 400 else 500, said)
+            raise ProviderFailed(said.code if isinstance(said.code, int) and said.code >= 400 else 500, said)
         for choice in (chunk.choices or [])[:1]:
             yield from self._words(choice.delta or choice.message or _Words())
             self._finish = choice.finish_reason or self._finish

@@ -31,7 +31,7 @@ class Reader(Protocol):
     """Reads one answer in a provider's own form; one for each call."""
 
     def event(self, event: ServerEvent) -> Iterable[Delta]:
-        """What an event of the stream says. DecodeError if it makes no sense, Told if it is an error."""
+        """What an event of the stream says. DecodeError if it makes no sense, ProviderFailed if it is an error."""
 
     def whole(self, body: bytes) -> Iterable[Delta]:
         """What an answer says that came as one. DecodeError if it makes no sense."""
@@ -40,7 +40,7 @@ class Reader(Protocol):
         """The stream ended: what is still to say; without an End it broke off."""
 
 
-class Told(Exception):
+class ProviderFailed(Exception):
     """The provider says in the midst of a stream that it failed."""
 
     def __init__(self, status: int, said: Said) -> None:
@@ -157,7 +157,7 @@ class Wire:
                     yield delta
             except (msgspec.MsgspecError, ValueError) as error:
                 raise call.error(BadAnswer, self.hide(f"the answer makes no sense: {error}")) from None
-            except Told as told:
+            except ProviderFailed as told:
                 raise self._broken_by(told, call) from None
 
     async def _refusal(self, response: httpx.Response, call: "_Call") -> ModelError:
@@ -172,7 +172,7 @@ class Wire:
         place = {"provider": self._provider, "model": call.model}
         return error_for(status, said, **place, retry_after=retry_after, hide=self.hide)
 
-    def _broken_by(self, told: Told, call: "_Call") -> ModelError:
+    def _broken_by(self, told: ProviderFailed, call: "_Call") -> ModelError:
         error = self._error(told.status, told.said, call)
         error.may_cost, error.usage = True, call.gathering.usage
         return error

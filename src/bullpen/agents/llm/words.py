@@ -165,10 +165,12 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def system(text: str) -> Message:
+    """What a model is told beforehand."""
     return Message(Role.SYSTEM, text)
 
 
 def user(text: str) -> Message:
+    """What somebody says to a model."""
     return Message(Role.USER, text)
 
 
@@ -177,6 +179,7 @@ def assistant(text: str = "", *calls: ToolCall) -> Message:
 
 
 def results(*answers: ToolResult) -> Message:
+    """What came of the calls that a model asked for."""
     return Message(Role.TOOL, results=answers)
 
 

@@ -11,7 +11,7 @@ from bullpen.records.chained import Part
 from bullpen.records.credits.budget import Budget
 from bullpen.records.credits.ledger import Ledger
 from bullpen.records.credits.words import Hold, HoldState, Settled
-from bullpen.records.runs.words import ProgressKind, Told
+from bullpen.records.runs.words import NewProgress, ProgressKind
 
 T = TypeVar("T")
 
@@ -42,10 +42,10 @@ class Overruns:
                 await budget.stretch(ledger, price - held.amount)
             self._found.append((memo, await ledger.settle(held, price, memo=memo)))
 
-    def lines(self) -> list[Told]:
+    def lines(self) -> list[NewProgress]:
         """For the log of the run."""
         return [
-            Told(
+            NewProgress(
                 ProgressKind.JOB_PROGRESS, {"message": f"{name} cost more than was held for it", "overrun": one.overrun}
             )
             for name, one in self._found
@@ -70,15 +70,15 @@ class Overruns:
         self._found.clear()
 
 
-async def settle_all(ledger: Ledger, run: str, budget: Budget | None) -> Cost:
+async def settle_all(ledger: Ledger, task: str, budget: Budget | None) -> Cost:
     """Calls that were under way are presumed made, and the payer is charged; what it comes to. BillingError.
 
     What was presumed stands from then on: what came back later would lie in an account that nobody spends from.
     """
     with booking():
-        for held in await ledger.holds_of(run, HoldState.HELD):
+        for held in await ledger.holds_of(task, HoldState.HELD):
             await ledger.presume(held.id, memo="the run ended")
-        for held in await ledger.holds_of(run, HoldState.PRESUMED):
+        for held in await ledger.holds_of(task, HoldState.PRESUMED):
             await ledger.settle(held.id, held.amount)
         if budget is None:
             return Cost()

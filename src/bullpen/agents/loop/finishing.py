@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bullpen.job.entries import JournalEntry
-from bullpen.records.runs.words import Told
+from bullpen.records.runs.words import NewProgress
 
 Also = Callable[[AsyncConnection], Awaitable[object]]
 """What else is to be true, or not, with what is put on record."""
@@ -18,7 +18,7 @@ class Finished(NamedTuple):
 
     entry: JournalEntry
     price: int
-    told: Sequence[Told]
+    told: Sequence[NewProgress]
     also: Also | None
     memo: str
     """What its bookings say."""

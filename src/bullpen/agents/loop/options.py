@@ -8,7 +8,7 @@ from bullpen.agents.loop.finishing import Also
 from bullpen.agents.loop.words import LoopLimits
 from bullpen.agents.tools.tool import ToolContext
 from bullpen.observing import Observers
-from bullpen.records.runs.words import Told
+from bullpen.records.runs.words import NewProgress
 
 Saves = Callable[[int], Awaitable[Also | None]]
 """Saves the workspace as it is after the step at this place; what is to become true with the step's result."""
@@ -24,6 +24,6 @@ class LoopOptions:
     """Saves what the run's tools work on, before what they answered is on record."""
     on_delta: Callable[[Delta], None] | None = None
     """Takes a model's words as they come."""
-    before_finish: Callable[[], Awaitable[list[Told]]] | None = None
+    before_finish: Callable[[], Awaitable[list[NewProgress]]] | None = None
     """What is still to be told of an answer before it is said to be whole."""
     observers: Observers = field(default_factory=Observers)

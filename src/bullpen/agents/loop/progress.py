@@ -9,7 +9,7 @@ from bullpen.agents.llm.words import ToolCall
 from bullpen.agents.loop.recorder import Recorder
 from bullpen.agents.tools.tool import ToolContext
 from bullpen.errors import BullpenError
-from bullpen.records.runs.words import ProgressKind, Told
+from bullpen.records.runs.words import NewProgress, ProgressKind
 
 _EVERY_S = 0.5
 _MOST_LINES, _MOST_CHARACTERS = 20, 500
@@ -62,7 +62,7 @@ class ToolProgress:
             if not (message := self._message()):
                 continue
             data = {"call_id": self._call.id, "tool_name": self._call.name, "message": message, "status": "progress"}
-            await self._recorder.tell(Told(ProgressKind.TOOL_PROGRESS, data))
+            await self._recorder.tell(NewProgress(ProgressKind.TOOL_PROGRESS, data))
             await asyncio.sleep(_EVERY_S)
 
     def _message(self) -> str:

@@ -31,7 +31,7 @@ from bullpen.records.credits.words import Hold, HoldState
 from bullpen.records.database import Database
 from bullpen.records.journal import JournalOn, SqlJournal, read_all
 from bullpen.records.runs.moving import RunsOn
-from bullpen.records.runs.words import Told
+from bullpen.records.runs.words import NewProgress
 
 AlsoEnd = Callable[[AsyncConnection, bytes], Awaitable[object]]
 """`Also` of a run that ends, with its result."""
@@ -43,25 +43,25 @@ class Recorder:
     def __init__(
         self,
         database: Database,
-        run: str,
+        task_id: str,
         epoch: int,
         accounts: Sequence[str] = (),
         *,
         budget: Budget | None = None,
-        tells: str = "",
+        run_id: str = "",
         redactor: Redactor | None = None,
         observers: Observers | None = None,
     ) -> None:
-        self.run = run
-        """Whose journal it is: a task's, where runs are made of tasks."""
+        self.task_id = task_id
+        """Whose journal it is, and whose credits are held: in both tables the column is named `run`."""
         self._database = database
         self._epoch = epoch
-        self._tells = tells
+        self._run_id = run_id
         """The run whose log is told of each step; without one nobody is."""
         self.redactor = Redactor(()) if redactor is None else redactor
         """Of what is told."""
-        self._overruns = Overruns(tells, run, Observers() if observers is None else observers)
-        self._holds = Holds(database, run, accounts, budget, self._overruns)
+        self._overruns = Overruns(run_id, task_id, Observers() if observers is None else observers)
+        self._holds = Holds(database, task_id, accounts, budget, self._overruns)
         self._entries: dict[int, JournalEntry] = {}
         self._finished: list[Finished] = []
         self._writing = asyncio.Lock()
@@ -75,14 +75,14 @@ class Recorder:
         """
         async with self._database.writing(brief=True) as connection:
             journal = JournalOn(connection, self._database)
-            await journal.open(self.run)
-            if await journal.has_ended(self.run):
-                return await journal.value_of(self.run, END)
-            await journal.begin(self.run, self._epoch)
+            await journal.open(self.task_id)
+            if await journal.has_ended(self.task_id):
+                return await journal.value_of(self.task_id, END)
+            await journal.begin(self.task_id, self._epoch)
             if also is not None:
                 await also(connection)
-            self._holds.found(await Ledger(connection, self._database).holds_of(self.run, HoldState.HELD))
-        self._entries |= {entry.place: entry for entry in await read_all(SqlJournal(self._database), self.run)}
+            self._holds.found(await Ledger(connection, self._database).holds_of(self.task_id, HoldState.HELD))
+        self._entries |= {entry.place: entry for entry in await read_all(SqlJournal(self._database), self.task_id)}
         return None
 
     def at(self, place: int) -> JournalEntry | None:
@@ -90,7 +90,7 @@ class Recorder:
 
     def key(self, place: int) -> str:
         """Of a step: the same in every activation, and no other's."""
-        return f"{self.run}/{place}"
+        return f"{self.task_id}/{place}"
 
     async def intend(
         self,
@@ -98,7 +98,7 @@ class Recorder:
         name: str,
         *,
         most: int = 0,
-        told: Sequence[Told] = (),
+        told: Sequence[NewProgress] = (),
         used_up: int | None = None,
         not_done: bool = False,
     ) -> JournalEntry:
@@ -117,7 +117,7 @@ class Recorder:
 
         async def end_before(connection: AsyncConnection) -> None:
             if used_up is not None:
-                await JournalOn(connection, self._database).take_off(self.run, used_up)
+                await JournalOn(connection, self._database).take_off(self.task_id, used_up)
             if before is not None:
                 await self._holds.book(connection, before, 0 if not_done else None, before.name)
 
@@ -139,7 +139,7 @@ class Recorder:
         value: bytes,
         *,
         price: int = 0,
-        told: Sequence[Told] = (),
+        told: Sequence[NewProgress] = (),
         also: Also | None = None,
         may_wait: bool = False,
         memo: str = "",
@@ -171,7 +171,7 @@ class Recorder:
         name: str,
         value: bytes,
         *,
-        told: Sequence[Told] = (),
+        told: Sequence[NewProgress] = (),
         also: Also | None = None,
         may_wait: bool = False,
     ) -> JournalEntry:
@@ -179,9 +179,9 @@ class Recorder:
         entry = JournalEntry(place, name, started_ms=self._database.clock.now_ms(), epoch=self._epoch)
         return await self.finish(entry, value, told=told, also=also, may_wait=may_wait)
 
-    async def tell(self, *told: Told) -> None:
+    async def tell(self, *told: NewProgress) -> None:
         """Tell of what is not a step. LeaseLost from an activation that was overtaken."""
-        if not told or not self._tells:
+        if not told or not self._run_id:
             return
         await self._write(told=told)
 
@@ -193,7 +193,7 @@ class Recorder:
     async def answer(self, place: int, signal: str) -> bytes | None:
         """What a person said, once they did; it is on record from then on."""
         entry = JournalEntry(place, signal, EntryKind.WAIT, epoch=self._epoch)
-        found = await SqlJournal(self._database).receive(self.run, entry, epoch=self._epoch)
+        found = await SqlJournal(self._database).receive(self.task_id, entry, epoch=self._epoch)
         if found is not None:
             self._entries[place] = found
         return None if found is None else found.value
@@ -212,8 +212,8 @@ class Recorder:
             journal = JournalOn(connection, self._database)
             ended = result(await self._holds.settle_all(connection))
             last = JournalEntry(max(self._entries, default=-1) + 1, END, value=ended, epoch=self._epoch)
-            await journal.put(self.run, [last], epoch=self._epoch)
-            await journal.end(self.run, epoch=self._epoch)
+            await journal.put(self.task_id, [last], epoch=self._epoch)
+            await journal.end(self.task_id, epoch=self._epoch)
             if also is not None:
                 await also(connection, ended)
 
@@ -235,7 +235,7 @@ class Recorder:
     async def _write(
         self,
         entries: Sequence[JournalEntry] = (),
-        told: Sequence[Told] = (),
+        told: Sequence[NewProgress] = (),
         also: Also | None = None,
         first: Also | None = None,
     ) -> None:
@@ -246,7 +246,7 @@ class Recorder:
     async def _transact(
         self,
         entries: Sequence[JournalEntry],
-        told: Sequence[Told],
+        told: Sequence[NewProgress],
         also: Also | None = None,
         *,
         held: Hold | None = None,
@@ -261,7 +261,7 @@ class Recorder:
             async with self._database.writing(brief=True, begun=begun) as connection:
                 chain, ledger = Chain(connection, self._database), Ledger(connection, self._database)
                 put = [*(one.entry for one in waiting), *entries]
-                chain.add(JournalOn(connection, self._database).putting(self.run, put, epoch=self._epoch))
+                chain.add(JournalOn(connection, self._database).putting(self.task_id, put, epoch=self._epoch))
                 for one in waiting:
                     await self._holds.settle(ledger, one.entry, one.price, chain, one.memo)
                     if one.also is not None:
@@ -275,7 +275,7 @@ class Recorder:
                 # The run's row after the accounts, as where a task ends: who has the one does not wait for the other.
                 before = [*(line for one in waiting for line in one.told), *self._overruns.lines()]
                 if lines := self._lines([*before, *told]):
-                    chain.add(RunsOn(connection, self._database).telling(self._tells, self.run, lines))
+                    chain.add(RunsOn(connection, self._database).telling(self._run_id, self.task_id, lines))
                 if also is not None:
                     await chain.run()
                     await also(connection)
@@ -284,8 +284,8 @@ class Recorder:
             del self._finished[: len(waiting)]
             self._overruns.tell()
 
-    def _lines(self, told: Sequence[Told]) -> Sequence[Told]:
+    def _lines(self, told: Sequence[NewProgress]) -> Sequence[NewProgress]:
         """Of the log, if anybody is told."""
-        if not self._tells:
+        if not self._run_id:
             return ()
-        return [Told(one.kind, self.redactor.all_in(one.data)) for one in told]
+        return [NewProgress(one.kind, self.redactor.all_in(one.data)) for one in told]

@@ -7,7 +7,7 @@ from typing import Self
 from bullpen.agents.llm.deltas import Delta, Restarted, Started, TextDelta
 from bullpen.agents.loop.recorder import Recorder
 from bullpen.errors import BullpenError
-from bullpen.records.runs.words import ProgressKind, Told
+from bullpen.records.runs.words import NewProgress, ProgressKind
 
 _EVERY_S = 0.15
 
@@ -49,12 +49,12 @@ class Streaming:
                 self._words.append(delta.text)
                 self._wake.set()
 
-    async def flush(self) -> list[Told]:
+    async def flush(self) -> list[NewProgress]:
         """What was not told yet, for whoever puts the whole answer on record; what is being told comes before."""
         async with self._telling:
             return self._gathered(is_whole=True)
 
-    def _gathered(self, *, is_whole: bool = False) -> list[Told]:
+    def _gathered(self, *, is_whole: bool = False) -> list[NewProgress]:
         text = "".join(self._words)
         # A secret that comes in pieces is known only when it is whole: what may be one is told with what comes next.
         ready = text if is_whole else text[: self._recorder.redactor.settled(text)]
@@ -65,7 +65,7 @@ class Streaming:
             data["restarted"] = "true"
         self._words = [text[len(ready) :]]
         self._is_void = False
-        return [Told(ProgressKind.LLM_STREAMING, data)]
+        return [NewProgress(ProgressKind.LLM_STREAMING, data)]
 
     async def _tell(self) -> None:
         while True:

@@ -6,7 +6,7 @@ from typing import Any
 from bullpen.agents.llm.words import Reply, ToolCall, ToolResult, Usage
 from bullpen.agents.loop.words import LoopLimits
 from bullpen.agents.words import problem_of, to_plain
-from bullpen.records.runs.words import ProgressKind, Told
+from bullpen.records.runs.words import NewProgress, ProgressKind
 
 _SHORT = 500
 """Characters of a tool's input or output in an event."""
@@ -21,14 +21,14 @@ class Telling:
         self._open_step: int | None = None
         self._usage = Usage()
 
-    def asking(self, step: int, model: str) -> list[Told]:
+    def asking(self, step: int, model: str) -> list[NewProgress]:
         """A model is asked; with that the step before is over."""
         before = [] if self._open_step is None else [self._over(self._open_step)]
         self._open_step = step
-        started = Told(ProgressKind.STEP_STARTED, {"step": step, "total_steps_estimate": self._limits.steps})
-        return [*before, started, Told(ProgressKind.LLM_STARTED, {"model": model, "status": "started"})]
+        started = NewProgress(ProgressKind.STEP_STARTED, {"step": step, "total_steps_estimate": self._limits.steps})
+        return [*before, started, NewProgress(ProgressKind.LLM_STARTED, {"model": model, "status": "started"})]
 
-    def answered(self, step: int, reply: Reply, *, spent: int, is_last: bool) -> list[Told]:
+    def answered(self, step: int, reply: Reply, *, spent: int, is_last: bool) -> list[NewProgress]:
         usage = reply.usage or Usage()
         self._usage += usage
         answer = {
@@ -39,25 +39,27 @@ class Telling:
             "tool_calls": [call.name for call in reply.calls],
             "status": "completed",
         }
-        told = [Told(ProgressKind.LLM_COMPLETED, answer)]
+        told = [NewProgress(ProgressKind.LLM_COMPLETED, answer)]
         if reply.calls and reply.text.strip():
-            told.append(Told(ProgressKind.THINKING, {"step": step, "content": reply.text}))
-        told.append(Told(ProgressKind.JOB_PROGRESS, self._standing(step, reply, spent, is_last=is_last)))
+            told.append(NewProgress(ProgressKind.THINKING, {"step": step, "content": reply.text}))
+        told.append(NewProgress(ProgressKind.JOB_PROGRESS, self._standing(step, reply, spent, is_last=is_last)))
         if is_last:
             self._open_step = None
             told.append(self._over(step))
         return told
 
-    def using(self, call: ToolCall) -> list[Told]:
+    def using(self, call: ToolCall) -> list[NewProgress]:
         data = {
             "call_id": call.id,
             "tool_name": call.name,
             "tool_input": self._short(call.arguments),
             "status": "started",
         }
-        return [Told(ProgressKind.TOOL_STARTED, data)]
+        return [NewProgress(ProgressKind.TOOL_STARTED, data)]
 
-    def used(self, call: ToolCall, result: ToolResult, *, seconds: float, error: Exception | None = None) -> list[Told]:
+    def used(
+        self, call: ToolCall, result: ToolResult, *, seconds: float, error: Exception | None = None
+    ) -> list[NewProgress]:
         data: dict[str, Any] = {
             "call_id": call.id,
             "tool_name": call.name,
@@ -67,10 +69,10 @@ class Telling:
         }
         if error is not None:
             data["error"] = to_plain(problem_of(error))
-        return [Told(ProgressKind.TOOL_FAILED if result.is_error else ProgressKind.TOOL_COMPLETED, data)]
+        return [NewProgress(ProgressKind.TOOL_FAILED if result.is_error else ProgressKind.TOOL_COMPLETED, data)]
 
-    def _over(self, step: int) -> Told:
-        return Told(ProgressKind.STEP_COMPLETED, {"step": step})
+    def _over(self, step: int) -> NewProgress:
+        return NewProgress(ProgressKind.STEP_COMPLETED, {"step": step})
 
     def _standing(self, step: int, reply: Reply, spent: int, *, is_last: bool) -> dict[str, Any]:
         uses = ", ".join(call.name for call in reply.calls)

@@ -45,7 +45,7 @@ class ToolCalls:
         self._tools = tools
         self._options = options
         self._limits = options.limits
-        self._context = options.context or ToolContext(run=recorder.run, key=recorder.run)
+        self._context = options.context or ToolContext(task_id=recorder.task_id, key=recorder.task_id)
         self._telling = telling
         self._after_crash = AfterCrash(recorder, most=options.limits.result_characters)
         self._under_way = 0

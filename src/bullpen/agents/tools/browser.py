@@ -1,9 +1,9 @@
 """Browsers of runs: one Chromium for all, and in it a profile for each run, which no other run sees.
 
     browsers = Browsers()
-    …                            # `page_of(run)` opens the run's own
-    await browsers.end_run(run)  # whoever runs a run calls this when it ends, however it ends
-    await browsers.close()       # when the worker stops
+    …                                # `page_of(task_id)` opens the run's own
+    await browsers.end_run(task_id)  # whoever runs a run calls this when it ends, however it ends
+    await browsers.close()           # when the worker stops
 
 Everything that a page loads goes through the run's own proxy, which refuses private addresses.
 """
@@ -70,15 +70,15 @@ class Browsers:
         self._runs: dict[str, _OfRun] = {}
 
     @contextlib.asynccontextmanager
-    async def page_of(self, run: str) -> "AsyncIterator[tuple[Page, GuardedProxy]]":
+    async def page_of(self, task_id: str) -> "AsyncIterator[tuple[Page, GuardedProxy]]":
         """The page that a run looks at, for one action: actions of a run wait for each other."""
-        mine = self._runs.setdefault(run, _OfRun(GuardedProxy(self._allowed, self._resolve)))
+        mine = self._runs.setdefault(task_id, _OfRun(GuardedProxy(self._allowed, self._resolve)))
         async with mine.turn:
-            if self._runs.get(run) is not mine:
+            if self._runs.get(task_id) is not mine:
                 raise ToolError("the run has ended, and its browser with it")
             if mine.context is None or self._is_gone(mine.context):
                 mine.context = await self._new_context(mine)
-                if self._runs.get(run) is not mine:  # it ended meanwhile, when there was nothing to close yet
+                if self._runs.get(task_id) is not mine:  # it ended meanwhile, when there was nothing to close yet
                     await _close(mine)
                     raise ToolError("the run has ended, and its browser with it")
             pages = mine.context.pages
@@ -87,16 +87,16 @@ class Browsers:
             for old in mine.context.pages[:-_MOST_PAGES]:
                 await old.close()
 
-    async def end_run(self, run: str) -> None:
+    async def end_run(self, task_id: str) -> None:
         """Close a run's browser with all that it kept; nothing if it has none. Safe to call twice."""
-        mine = self._runs.pop(run, None)
+        mine = self._runs.pop(task_id, None)
         if mine is not None:
             await _close(mine)
 
     async def close(self) -> None:
         """End all. Safe to call twice."""
-        for run in list(self._runs):
-            await self.end_run(run)
+        for task_id in list(self._runs):
+            await self.end_run(task_id)
         async with self._starting:
             browser, self._browser = self._browser, None
             playwright, self._playwright = self._playwright, None

@@ -1,8 +1,8 @@
 """The built-in tools that can be offered here, and what they hold while runs use them.
 
 async with await builtin_tools() as toolset:
-    …                             # Toolbox(toolset) is what a run chooses from
-    await toolset.end_run(run)    # when a run ends here, however it ends
+    …                               # Toolbox(toolset) is what a run chooses from
+    await toolset.end_run(task_id)  # when a run ends here, however it ends
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -43,10 +43,10 @@ class Toolset:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    async def end_run(self, run: str) -> None:
+    async def end_run(self, task_id: str) -> None:
         """Give back what the tools hold for a run. Safe to call twice, and for a run that used none."""
         if self._browsers is not None:
-            await self._browsers.end_run(run)
+            await self._browsers.end_run(task_id)
 
     async def close(self) -> None:
         """Give back all. Safe to call twice."""

@@ -4,7 +4,7 @@
     async def weather(city: Annotated[str, "Its name, in English."], days: int = 1) -> str:
         \"\"\"The weather in a city for the next days.\"\"\"
 
-A first parameter hinted as `ToolContext` is given the call's own: its key, its run, its sandbox.
+A first parameter hinted as `ToolContext` is given the call's own: its key, its task, its sandbox.
 """
 
 import asyncio
@@ -44,7 +44,7 @@ class KeepFile(Protocol):
 class ToolContext:
     """One call of a tool."""
 
-    run: str
+    task_id: str
     key: str
     """The same whenever this very call is made again, and no other's."""
     tenant: str | None = None

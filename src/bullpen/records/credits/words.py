@@ -54,6 +54,7 @@ class Hold(msgspec.Struct, frozen=True, kw_only=True):
     state: HoldState
     charged: int
     run: str | None = None
+    """Whose step it pays for: of a run of agents, the id of the task."""
 
 
 class Settled(msgspec.Struct, frozen=True, kw_only=True):

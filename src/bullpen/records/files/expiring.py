@@ -8,9 +8,9 @@ from sqlalchemy import ColumnElement, Table, delete, select
 from bullpen.records.blobs.blobs import Blobs
 from bullpen.records.blobs.folder import now_ms as file_clock_ms
 from bullpen.records.database import Database
+from bullpen.records.deleting_in_parts import TOGETHER
 from bullpen.records.files.holding import exclude, named
 from bullpen.records.files.words import Expired
-from bullpen.records.parts import TOGETHER
 from bullpen.records.tables.files import checkpoint as checkpoint_table
 from bullpen.records.tables.files import file as file_table
 from bullpen.records.tables.runs import run as run_table

@@ -13,7 +13,7 @@ from bullpen.records.database import Database
 from bullpen.records.files.holding import hold
 from bullpen.records.files.words import Checkpoint, FileKind, FileType, RunFile
 from bullpen.records.runs.moving import RunsOn
-from bullpen.records.runs.words import ProgressKind, Told
+from bullpen.records.runs.words import NewProgress, ProgressKind
 from bullpen.records.tables.files import checkpoint as checkpoint_table
 from bullpen.records.tables.files import file as file_table
 from bullpen.records.tables.files import part as part_table
@@ -37,7 +37,7 @@ class FilesOn:
         values = {name: getattr(new, name) for name in RunFile.__struct_fields__}
         await self._connection.execute(insert(file_table), values | {"key": key})
         if new.run is not None and new.task is not None:
-            told = Told(
+            told = NewProgress(
                 ProgressKind.ARTIFACT_CREATED,
                 {"id": new.id, "name": new.name, "type": new.type, "mime": new.mime, "size": new.size},
             )
@@ -121,7 +121,7 @@ class FilesOn:
         await self._connection.execute(insert(checkpoint_table), values)
         if rows := [{"checkpoint": saved.id, "sha256": one} for one in sorted(set(parts))]:
             await self._connection.execute(insert(part_table), rows)
-        told = Told(ProgressKind.CHECKPOINT_SAVED, {"id": saved.id, "place": place, "size": size})
+        told = NewProgress(ProgressKind.CHECKPOINT_SAVED, {"id": saved.id, "place": place, "size": size})
         await RunsOn(self._connection, self._database).tell(task.run, task_id, [told])
         return saved
 

@@ -18,7 +18,7 @@ from bullpen.job.spec import JobSpec
 from bullpen.job.state import State
 
 
-class Told(msgspec.Struct, frozen=True):
+class ToldJob(msgspec.Struct, frozen=True):
     """What events tell of one job; of a job that was added before them, only what they changed."""
 
     state: State | None
@@ -67,7 +67,7 @@ class Told(msgspec.Struct, frozen=True):
 class Folded(msgspec.Struct):
     """The jobs of a page by what is known of them."""
 
-    told: dict[str, Told] = {}
+    told: dict[str, ToldJob] = {}
     unclear: list[str] = []
     """To be looked at."""
     gone: list[str] = []
@@ -75,7 +75,7 @@ class Folded(msgspec.Struct):
 
 def fold(events: Iterable[Event]) -> Folded:
     """What these events tell in the end of each job that they name."""
-    known: dict[str, Told | _Word] = {}
+    known: dict[str, ToldJob | _Word] = {}
     for event in events:
         job_id = event.job_id
         if job_id is not None:
@@ -84,7 +84,7 @@ def fold(events: Iterable[Event]) -> Folded:
     for job_id, one in known.items():
         if one is _GONE:
             folded.gone.append(job_id)
-        elif isinstance(one, Told) and one.state is not None:
+        elif isinstance(one, ToldJob) and one.state is not None:
             folded.told[job_id] = one
         else:
             folded.unclear.append(job_id)
@@ -98,13 +98,13 @@ class _Word(msgspec.Struct, frozen=True):
 _UNCLEAR, _GONE = _Word("unclear"), _Word("gone")
 
 
-def _after(event: Event, before: Told | _Word | None) -> Told | _Word:
+def _after(event: Event, before: ToldJob | _Word | None) -> ToldJob | _Word:
     """What is known of a job after this event; `before` it nothing was told if that is None."""
     kind, at_ms = event.kind, event.recorded_ms
     if kind is EventKind.COMPLETED and event.is_gone:
         return _GONE
     if kind is EventKind.ADDED and at_ms is not None:
-        return Told(None, event.priority, event)
+        return ToldJob(None, event.priority, event)
     if isinstance(before, _Word):
         return _UNCLEAR
     if kind is EventKind.WAITING and before is not None and before.state is None:
@@ -113,8 +113,8 @@ def _after(event: Event, before: Told | _Word | None) -> Told | _Word:
         return _UNCLEAR
     added = None if before is None else before.added
     if kind is EventKind.ACTIVE:
-        return Told(State.ACTIVE, event.priority, added, at_ms)
+        return ToldJob(State.ACTIVE, event.priority, added, at_ms)
     if kind is EventKind.COMPLETED:
         started_ms = None if before is None else before.started_ms
-        return Told(State.COMPLETED, event.priority, added, started_ms, at_ms, 1)
+        return ToldJob(State.COMPLETED, event.priority, added, started_ms, at_ms, 1)
     return _UNCLEAR

@@ -18,7 +18,7 @@ from bullpen.job.events import Event, EventKind
 from bullpen.job.record import JobRecord
 from bullpen.job.state import FINISHED, State
 from bullpen.records.database import Database
-from bullpen.records.model.folding import Folded, Told, fold
+from bullpen.records.model.folding import Folded, ToldJob, fold
 from bullpen.records.model.source import JOBS, SCANNED, Source, Stream
 from bullpen.records.model.sql import insert_for
 from bullpen.records.model.writer import ModelWriter
@@ -160,7 +160,7 @@ class Turns:
         one: Stream,
         looked: Mapping[str, JobRecord | None],
         *,
-        told: Mapping[str, Told] = MappingProxyType({}),
+        told: Mapping[str, ToldJob] = MappingProxyType({}),
         events: Sequence[Event] = (),
         oldest: Mapping[State, JobRecord | None] = MappingProxyType({}),
         is_all: bool = False,
@@ -200,7 +200,7 @@ class Turns:
         queue: str,
         oldest: Mapping[State, JobRecord | None],
         known: Mapping[str, JobRecord | None],
-        told: Mapping[str, Told],
+        told: Mapping[str, ToldJob],
     ) -> list[str]:
         """Of the jobs that finished in the same millisecond as the oldest one that is kept, those that are gone."""
         firsts = {(state, job.finished_ms) for state, job in oldest.items() if job is not None}
@@ -264,7 +264,7 @@ class Turns:
             return list((await connection.execute(query)).scalars())
 
 
-def _not_kept(told: Mapping[str, Told], oldest: Mapping[State, JobRecord | None]) -> list[str]:
+def _not_kept(told: Mapping[str, ToldJob], oldest: Mapping[State, JobRecord | None]) -> list[str]:
     """Jobs that finished before the oldest one that is kept, so that they need no row to begin with."""
     gone = []
     for job_id, one in told.items():

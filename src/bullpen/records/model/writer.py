@@ -15,7 +15,7 @@ from bullpen.job.events import Event
 from bullpen.job.record import JobRecord
 from bullpen.job.state import State
 from bullpen.records.database import Database
-from bullpen.records.model.folding import Told
+from bullpen.records.model.folding import ToldJob
 from bullpen.records.model.minutes import MinuteKey, Since, Tally, count
 from bullpen.records.model.reading import by_minute
 from bullpen.records.model.rows import Values, as_json, clean, search_words, tags_of, values_of
@@ -82,7 +82,7 @@ class ModelWriter:
         queue: str,
         looked: Mapping[str, JobRecord | None],
         *,
-        told: Mapping[str, Told] = MappingProxyType({}),
+        told: Mapping[str, ToldJob] = MappingProxyType({}),
         scan: int,
         events: Sequence[Event] = (),
     ) -> None:
@@ -112,7 +112,7 @@ class ModelWriter:
         await self._count(connection, queue, changes)
         await self._add_minutes(connection, queue, minutes)
 
-    def _values(self, before: Values | None, record: JobRecord | None, told: Told | None) -> Values | None:
+    def _values(self, before: Values | None, record: JobRecord | None, told: ToldJob | None) -> Values | None:
         """What a row is to be after `before`; None for a job that is gone."""
         if record is not None:
             return values_of(record, self._fields)

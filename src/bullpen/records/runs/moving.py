@@ -16,7 +16,7 @@ from bullpen.records import outbox
 from bullpen.records.chained import Link, Part, run_alone
 from bullpen.records.database import Database
 from bullpen.records.prepared import Followed, Parameters, Prepared
-from bullpen.records.runs.words import BEFORE, FINAL, ProgressEvent, ProgressKind, Run, Task, TaskState, Told
+from bullpen.records.runs.words import BEFORE, FINAL, NewProgress, ProgressEvent, ProgressKind, Run, Task, TaskState
 from bullpen.records.tables.outbox import OutboxRow
 from bullpen.records.tables.runs import progress as progress_table
 from bullpen.records.tables.runs import run as run_table
@@ -114,7 +114,7 @@ class RunsOn:
         self,
         task_id: str,
         state: TaskState,
-        *told: Told,
+        *told: NewProgress,
         outcome: bytes | None = None,
         question: dict[str, Any] | None = None,
     ) -> Task:
@@ -172,12 +172,12 @@ class RunsOn:
         rows = await self._connection.execute(select(progress_table).where(*lines).order_by(progress_table.c.number))
         return list(map(read_event, rows))
 
-    async def tell(self, run_id: str, task_id: str, told: Iterable[Told]) -> None:
+    async def tell(self, run_id: str, task_id: str, told: Iterable[NewProgress]) -> None:
         """Put these at the end of the run's log."""
         if lines := list(told):
             await run_alone(self._connection, self._database, self.telling(run_id, task_id, lines))
 
-    def telling(self, run_id: str, task_id: str, lines: Sequence[Told]) -> Part[None]:
+    def telling(self, run_id: str, task_id: str, lines: Sequence[NewProgress]) -> Part[None]:
         """`tell` as a part of a chain."""
 
         async def otherwise(_: int) -> None:

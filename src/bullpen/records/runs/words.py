@@ -71,7 +71,7 @@ class ProgressKind(StrEnum):
     CHECKPOINT_SAVED = "checkpoint_saved"
 
 
-class Told(msgspec.Struct, frozen=True):
+class NewProgress(msgspec.Struct, frozen=True):
     """What is to be told of a task."""
 
     kind: ProgressKind

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from bullpen.job.state import State
-from bullpen.server.acting import Action
+from bullpen.server.bulk_actions import Action
 from bullpen.server.models.adding import Seconds, Word
 from bullpen.server.models.base import Body, Shown
 

@@ -37,7 +37,7 @@ _BEAT_TTL_MS = 30_000
 _REMEMBERED = 10_000
 
 
-class Desk:
+class RemoteDesk:
     """Serves remote workers on behalf of a store."""
 
     def __init__(self, store: Store, options: WorkerOptions | None = None) -> None:

@@ -7,9 +7,9 @@ from bullpen.errors import BadOption
 from bullpen.job.record import JobRef
 from bullpen.records.tenants import Plan
 from bullpen.server.access.allowing import JobCanceller, JobReader, JobRetrier, JobSignaller, JobWriter
-from bullpen.server.acting import DONE, PERMISSION, act_on
 from bullpen.server.adding import check_queue_to_fill
-from bullpen.server.below import check_below
+from bullpen.server.bulk_actions import DONE, PERMISSION, act_on
+from bullpen.server.descendants import check_below
 from bullpen.server.guarding import note
 from bullpen.server.models.acting import (
     ActionsBody,

@@ -7,7 +7,7 @@ from fastapi import Query
 from bullpen.job.record import JobRecord, JobRef
 from bullpen.server.access.allowing import JobReader
 from bullpen.server.access.caller import Caller
-from bullpen.server.below import sees
+from bullpen.server.descendants import sees
 from bullpen.server.looking import look_up
 from bullpen.server.models.details import ChildrenShown, ChildShown, FlowShown, LogShown, StepShown, StepsShown
 from bullpen.server.models.jobs import shown_failure, shown_payload

@@ -13,7 +13,6 @@ from bullpen.job.names import check_queue_name
 from bullpen.server.access.allowing import EventReader, QueueReader
 from bullpen.server.access.caller import Caller
 from bullpen.server.access.watching import Watch
-from bullpen.server.apart import ids_of
 from bullpen.server.models.events import EventsShown
 from bullpen.server.routes.filtering import tenant_of
 from bullpen.server.routes.routing import Cursor, Text, TheSite, family, own_queues
@@ -22,7 +21,8 @@ from bullpen.server.streams.following import Following
 from bullpen.server.streams.live import LiveView
 from bullpen.server.streams.sending import send_until_left
 from bullpen.server.streams.sse import EventStream
-from bullpen.server.streams.telling import Told, Wanted
+from bullpen.server.streams.telling import StreamEvent, Wanted
+from bullpen.server.tenant_names import ids_of
 
 router = family("events")
 
@@ -111,7 +111,7 @@ async def events_by_socket(
         await socket.close(1001)
 
 
-async def _send_all(socket: WebSocket, batches: AsyncGenerator[Sequence[Told], None], watch: Watch) -> None:
+async def _send_all(socket: WebSocket, batches: AsyncGenerator[Sequence[StreamEvent], None], watch: Watch) -> None:
     async for batch in batches:
         if not await watch.may_go_on():
             return

@@ -10,7 +10,7 @@ from bullpen.job.state import State
 from bullpen.records.model.searching import JobFilter
 from bullpen.server.access.allowing import JobReader, JobRetrier, JobWriter
 from bullpen.server.access.caller import Caller
-from bullpen.server.acting import DONE, Action, act_on, failed_jobs
+from bullpen.server.bulk_actions import DONE, Action, act_on, failed_jobs
 from bullpen.server.guarding import BULK, note
 from bullpen.server.models.acting import DeadLettersBody, DeadLettersDone, FailedFilter
 from bullpen.server.models.failures import FailureGroupShown, FailuresShown

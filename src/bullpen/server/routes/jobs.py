@@ -9,11 +9,11 @@ from fastapi import Query
 from bullpen.job.state import State
 from bullpen.records.model.searching import JobFilter
 from bullpen.server.access.allowing import JobReader
-from bullpen.server.apart import as_chosen
 from bullpen.server.models.jobs import JobRow, JobRows, JobShown, shown_job
 from bullpen.server.routes.filtering import TheFilter
 from bullpen.server.routes.routing import Cursor, JobId, QueueName, TheSite, family, has_jobs, job_of
 from bullpen.server.site import Site
+from bullpen.server.tenant_names import as_chosen
 
 router = family("jobs")
 

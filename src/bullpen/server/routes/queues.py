@@ -5,9 +5,9 @@ from bullpen.server.access.allowing import QueueReader
 from bullpen.server.access.caller import Caller
 from bullpen.server.models.base import Page
 from bullpen.server.models.queues import Limits, MinuteShown, Percentiles, QueueDetail, Queues, QueueShown
+from bullpen.server.queue_status import QueueStand, percentiles_of
 from bullpen.server.routes.routing import Millis, QueueName, TheSite, family, has_jobs
 from bullpen.server.site import Site
-from bullpen.server.standing import QueueStand, percentiles_of
 
 router = family("queues")
 

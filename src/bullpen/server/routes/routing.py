@@ -12,10 +12,10 @@ from bullpen.errors import JobMissing
 from bullpen.job.record import JobRecord, JobRef
 from bullpen.records.paging import MOST
 from bullpen.server.access.caller import Caller
-from bullpen.server.apart import ids_of
 from bullpen.server.envelope import SLASH
 from bullpen.server.guarding import AgentsRoute, GuardedRoute, UploadRoute, of_agents
 from bullpen.server.site import Site, site_of
+from bullpen.server.tenant_names import ids_of
 
 
 async def _the_site(connection: HTTPConnection) -> Site:

@@ -28,11 +28,11 @@ from bullpen.server.models.runs import (
 )
 from bullpen.server.routes.filtering import tenant_of
 from bullpen.server.routes.routing import Cursor, Name, Text, TheSite, agents_family
+from bullpen.server.run_views import shown_comparison, shown_run, shown_runs
 from bullpen.server.site import Site
 from bullpen.server.streams.lookout import Heard
 from bullpen.server.streams.sending import send_until_left
 from bullpen.server.streams.sse import EventStream
-from bullpen.server.taskshown import shown_comparison, shown_run, shown_runs
 
 router = agents_family("runs")
 

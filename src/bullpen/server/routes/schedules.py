@@ -13,12 +13,12 @@ from bullpen.scheduling.options import ScheduleFields
 from bullpen.server.access.allowing import allowed
 from bullpen.server.access.caller import Caller
 from bullpen.server.adding import prepared
-from bullpen.server.apart import apart, as_chosen
 from bullpen.server.guarding import note
 from bullpen.server.models.adding import AddedShown, ScheduleBody
 from bullpen.server.models.schedules import ScheduleShown, SchedulesShown
 from bullpen.server.routes.routing import Cursor, Limit, QueueName, Text, TheSite, family
 from bullpen.server.site import Site
+from bullpen.server.tenant_names import apart, as_chosen
 from bullpen.stores.base import AddOutcome
 
 router = family("schedules")

@@ -30,9 +30,9 @@ from bullpen.server.models.runs import (
 from bullpen.server.models.steps import TaskMessages, TaskSteps
 from bullpen.server.routes.filtering import tenant_to_charge
 from bullpen.server.routes.routing import Name, TheSite, agents_family
+from bullpen.server.run_views import shown_message, shown_step, shown_tasks
 from bullpen.server.site import Site
 from bullpen.server.submitting import request_within
-from bullpen.server.taskshown import shown_message, shown_step, shown_tasks
 
 router = agents_family("tasks")
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from bullpen.errors import BadOption, StoreUnavailable
 from bullpen.queue.trips import new_pauses
 from bullpen.server.streams.listening import Listener
-from bullpen.server.streams.telling import Told
+from bullpen.server.streams.telling import StreamEvent
 from bullpen.stores.base import EventPage, Store
 
 logger = logging.getLogger("bullpen.server")
@@ -54,9 +54,9 @@ class Index:
         if wanted.jobs is None and wanted.tenant is not None and not self._by_tenant[wanted.tenant]:
             del self._by_tenant[wanted.tenant]
 
-    def hearing(self, told: list[Told]) -> Mapping[Listener, Sequence[Told]]:
+    def hearing(self, told: list[StreamEvent]) -> Mapping[Listener, Sequence[StreamEvent]]:
         """What each of those who want to hear something of this will hear."""
-        heard: defaultdict[Listener, list[Told]] = defaultdict(list)
+        heard: defaultdict[Listener, list[StreamEvent]] = defaultdict(list)
         for one in told:
             event = one.event
             assert event is not None  # gaps are told apart
@@ -100,7 +100,7 @@ class Channel:
         """Up to where it has told."""
         self._store = store
         self._index = Index()
-        self._recent: deque[Told] = deque()
+        self._recent: deque[StreamEvent] = deque()
         self._base = ""
         """The place before the first of the recent."""
         self._joining: dict[str, list[_Newcomer]] = {}
@@ -166,7 +166,7 @@ class Channel:
             if not self._joining[cursor]:
                 del self._joining[cursor]
 
-    def _since(self, place: str) -> list[Told] | None:
+    def _since(self, place: str) -> list[StreamEvent] | None:
         """What was told after a place; None if that is not known."""
         recent = list(self._recent)
         if place == self._base:
@@ -202,7 +202,7 @@ class Channel:
         woken: set[Listener] = set()
         if page.gap:
             woken.update(self._tell_gap(page.cursor if not page.events else page.events[0].cursor))
-        told = [Told(self.queue, event, event.cursor) for event in page.events]
+        told = [StreamEvent(self.queue, event, event.cursor) for event in page.events]
         self._remember(told)
         for part in self._parts(told):
             for listener, some in self._index.hearing(part).items():
@@ -216,7 +216,7 @@ class Channel:
         for listener in woken:
             listener.wake()
 
-    def _parts(self, told: list[Told]) -> Iterator[list[Told]]:
+    def _parts(self, told: list[StreamEvent]) -> Iterator[list[StreamEvent]]:
         """The page, cut where newcomers come in: they hear only what follows."""
         begin = 0
         if self._joining:
@@ -228,7 +228,7 @@ class Channel:
         if begin < len(told):
             yield told[begin:] if begin else told
 
-    def _remember(self, told: Sequence[Told]) -> None:
+    def _remember(self, told: Sequence[StreamEvent]) -> None:
         self._recent += told
         while len(self._recent) > _RECENT:
             self._base = self._recent.popleft().cursor

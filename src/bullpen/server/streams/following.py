@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Collection, Sequence
 from bullpen.server.streams.cursors import Cursors
 from bullpen.server.streams.hub import Hub
 from bullpen.server.streams.listening import Listener
-from bullpen.server.streams.telling import Told, Wanted
+from bullpen.server.streams.telling import StreamEvent, Wanted
 
 BEAT_S = 15.0
 
@@ -47,7 +47,7 @@ class Following:
 
     async def batches(
         self, *, beat_s: float = BEAT_S, tells_start: bool = False
-    ) -> AsyncGenerator[Sequence[Told], None]:
+    ) -> AsyncGenerator[Sequence[StreamEvent], None]:
         """One after the other until the server stops; an empty one when nothing happened for a while.
 
         With `tells_start` the first one is empty: whatever happens after it is told.
@@ -69,7 +69,7 @@ class Following:
                     self._hub.catch_up(self.listener)
                     yield ()
 
-    async def _missed(self, queue: str, after: str) -> AsyncGenerator[Sequence[Told], None]:
+    async def _missed(self, queue: str, after: str) -> AsyncGenerator[Sequence[StreamEvent], None]:
         """What was logged since its reader left; with the last of it, it is let in to hear the rest."""
         is_all = False
         while not is_all:
@@ -79,10 +79,10 @@ class Following:
             if is_all:
                 # Before anything else happens, or what is logged now would be missed.
                 self._hub.let_in(self.listener, queue, after)
-            logged = [Told(queue, event, event.cursor) for event in page.events]
+            logged = [StreamEvent(queue, event, event.cursor) for event in page.events]
             self.listener.learn_from(queue, logged)
             told = [one for one in logged if one.event is not None and self._wanted.fits(one.event)]
             if page.gap and self.listener.knows(queue):
-                told.insert(0, Told(queue, None, page.events[0].cursor if page.events else page.cursor))
+                told.insert(0, StreamEvent(queue, None, page.events[0].cursor if page.events else page.cursor))
             if told:
                 yield told

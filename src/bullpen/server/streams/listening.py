@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Collection, Iterable, Sequence
 
-from bullpen.server.streams.telling import Told, Wanted
+from bullpen.server.streams.telling import StreamEvent, Wanted
 
 _MAX_BYTES = 4_194_304
 
@@ -21,9 +21,9 @@ class Listener:
         self.places: dict[str, str] = {}
         """How far it has heard each queue."""
         self._limit = limit
-        self._waiting: list[Told] = []
+        self._waiting: list[StreamEvent] = []
         self._bytes = 0
-        self._lost: Told | None = None
+        self._lost: StreamEvent | None = None
         self._woken = asyncio.Event()
         self._resting: asyncio.Future[None] | None = None
 
@@ -41,7 +41,7 @@ class Listener:
         if self._own is not None:
             self._own.add(queue)
 
-    def learn_from(self, queue: str, told: Iterable[Told]) -> None:
+    def learn_from(self, queue: str, told: Iterable[StreamEvent]) -> None:
         """It knows of a queue with events of its tenant, whether or not it wants to hear these."""
         if not self.knows(queue) and any(one.event and one.event.tenant == self.wanted.tenant for one in told):
             self.learn(queue)
@@ -51,10 +51,10 @@ class Listener:
         if not self.knows(queue):
             self.places[queue] = cursor
             return False
-        self.put([Told(queue, None, cursor)])
+        self.put([StreamEvent(queue, None, cursor)])
         return True
 
-    def put(self, told: Sequence[Told]) -> None:
+    def put(self, told: Sequence[StreamEvent]) -> None:
         """Let it hear these, which are of one queue; it is not woken yet."""
         size = sum([one.size for one in told])
         if len(self._waiting) + len(told) <= self._limit and self._bytes + size <= _MAX_BYTES:
@@ -64,12 +64,12 @@ class Listener:
             for one in told:
                 self._put_or_drop(one)
 
-    def _put_or_drop(self, told: Told) -> None:
+    def _put_or_drop(self, told: StreamEvent) -> None:
         self._waiting.append(told)
         self._bytes += told.size
         if len(self._waiting) > self._limit or self._bytes > _MAX_BYTES:
             # All of it, not only the oldest: whoever is that slow had better look at the jobs anew.
-            self._lost = Told(told.queue, None, told.cursor)
+            self._lost = StreamEvent(told.queue, None, told.cursor)
             self._waiting.clear()
             self._bytes = 0
 
@@ -109,7 +109,7 @@ class Listener:
             timer.cancel()
             self._resting = None
 
-    def take(self) -> Sequence[Told]:
+    def take(self) -> Sequence[StreamEvent]:
         """All that waits."""
         self._woken.clear()
         found, lost = self._waiting, self._lost

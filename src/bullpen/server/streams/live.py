@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 
 from bullpen.job.events import EventKind
-from bullpen.server.standing import Standing
+from bullpen.server.queue_status import Standing
 from bullpen.server.streams.hub import Hub
 from bullpen.server.streams.listening import Listener
-from bullpen.server.streams.telling import Told, Wanted
+from bullpen.server.streams.telling import StreamEvent, Wanted
 
 EVERY_S = 0.25
 _BEAT_S = 15.0
@@ -29,7 +29,7 @@ class Changes(Listener):
         self._on_steered = on_steered
         self._ids: dict[str, dict[str, None]] = {}
 
-    def put(self, told: Sequence[Told]) -> None:
+    def put(self, told: Sequence[StreamEvent]) -> None:
         queue = told[0].queue
         ids = self._ids.setdefault(queue, {})
         for one in told:

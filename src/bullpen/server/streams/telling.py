@@ -31,7 +31,7 @@ class _Words(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 # Not for the garbage collector to look at: see Event.
-class Told(msgspec.Struct, eq=False, gc=False):
+class StreamEvent(msgspec.Struct, eq=False, gc=False):
     """An event of a queue, or with none a gap: what was told before may be incomplete."""
 
     queue: str
@@ -102,7 +102,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     queues: frozenset[str] | None = None
     """All that the caller may see."""
     jobs: frozenset[str] | None = None
-    """The ids that one job may have, see apart.py."""
+    """The ids that one job may have, see tenant_names.py."""
     tenant: str | None = None
     kinds: frozenset[EventKind] | None = None
 

@@ -10,9 +10,9 @@ from bullpen.job.record import JobRef, Lease
 from bullpen.job.spec import KEEP_ALL, KEEP_COMPLETED, Dedup, JobSpec, NewJob
 from bullpen.job.trees import Node, flatten
 from bullpen.stores.base import Added, AddOutcome
+from bullpen.stores.sqlite.duplicates import is_taken, owner_of
 from bullpen.stores.sqlite.family import adopt, release_if_ready
 from bullpen.stores.sqlite.forgetting import forget
-from bullpen.stores.sqlite.knowing import is_taken, owner_of
 from bullpen.stores.sqlite.planting import Above, Relations, check_free, gather_added
 from bullpen.stores.sqlite.schema import ACTIVE, DELAYED, READY, WAITING_CHILDREN
 from bullpen.stores.sqlite.sizing import check_sizes

@@ -8,6 +8,7 @@ from bullpen.job.events import Event, EventKind
 from bullpen.job.record import ClaimedJob, Lease
 from bullpen.job.state import State
 from bullpen.stores.base import Claimed
+from bullpen.stores.sqlite.group_claims import take_turns
 from bullpen.stores.sqlite.grouping import next_wake_ms, stand_touched
 from bullpen.stores.sqlite.limiting import Limits, count_starts, read_limits
 from bullpen.stores.sqlite.rows import SELECT_TO_CLAIM, records_of_claimed, run_at_ms
@@ -15,7 +16,6 @@ from bullpen.stores.sqlite.schema import ACTIVE, DELAYED, READY
 from bullpen.stores.sqlite.settling import expire
 from bullpen.stores.sqlite.tokens import ClaimToken, lease_token
 from bullpen.stores.sqlite.transaction import Row, Transaction, as_list, counter_of
-from bullpen.stores.sqlite.turning import take_turns
 
 NEXT_IN_LINE = (
     f"{SELECT_TO_CLAIM} WHERE job.queue = :queue AND job.state = {READY} AND job.group_name IS NULL"

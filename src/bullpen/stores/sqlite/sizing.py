@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 
 from bullpen.errors import GroupFull
 from bullpen.job.spec import NewJob
+from bullpen.stores.sqlite.duplicates import is_taken, owner_of
 from bullpen.stores.sqlite.grouping import Group, read_group, read_ring
-from bullpen.stores.sqlite.knowing import is_taken, owner_of
 from bullpen.stores.sqlite.transaction import Transaction
 
 

@@ -23,7 +23,7 @@ class Kept:
         return self.files.get(artifact)
 
     def context(self, key: str = "r1/1") -> ToolContext:
-        return ToolContext(run="r1", key=key, files=self.keep)
+        return ToolContext(task_id="r1", key=key, files=self.keep)
 
     async def made_by(self, tool: Tool, key: str = "r1/1", **arguments: Any) -> bytes:
         """What the tool kept, after a look at what it told of it."""

@@ -290,7 +290,7 @@ async def test_a_run_that_keeps_no_files_says_so(kept: Kept) -> None:
     from bullpen.agents.tools.tool import ToolContext
 
     with pytest.raises(ToolError, match="this run keeps no files"):
-        await generate_document().call(ToolContext(run="r", key="k"), {"title": "T", "text": "t", "kind": "md"})
+        await generate_document().call(ToolContext(task_id="r", key="k"), {"title": "T", "text": "t", "kind": "md"})
 
 
 @pytest.mark.usefixtures("nothing_blocks")

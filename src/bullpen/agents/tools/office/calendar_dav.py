@@ -12,7 +12,7 @@ from bullpen.agents.tools.office.xml_reading import parse_xml
 from bullpen.builtin.addresses import Allowed
 from bullpen.builtin.outgoing import Answer, Outgoing
 from bullpen.errors import AddressRefused, BadOption, CallFailed, ToolError
-from bullpen.settings import Told
+from bullpen.settings import Settings
 
 _URL, _USER, _PASSWORD = "BULLPEN_CALDAV_URL", "BULLPEN_CALDAV_USER", "BULLPEN_CALDAV_PASSWORD"
 _DAV, _CAL = "{DAV:}", "{urn:ietf:params:xml:ns:caldav}"
@@ -49,7 +49,7 @@ class CalDavSettings:
 
 def caldav_from(environment: Mapping[str, str] | None = None) -> CalDavSettings | None:
     """As `BULLPEN_CALDAV_URL` and its kin say; None where it is not set."""
-    found = Told() if environment is None else environment
+    found = Settings() if environment is None else environment
     url = found.get(_URL, "").strip()
     if not url:
         return None

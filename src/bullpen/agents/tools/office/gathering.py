@@ -15,7 +15,7 @@ from bullpen.agents.tools.office.slides import generate_slides
 from bullpen.agents.tools.tool import Tool
 from bullpen.builtin.addresses import Allowed
 from bullpen.errors import BadOption
-from bullpen.settings import Told
+from bullpen.settings import Settings
 
 _FOLDER, _ZONE = "BULLPEN_CALENDAR_DIR", "BULLPEN_CALENDAR_TIMEZONE"
 
@@ -37,7 +37,7 @@ def office_tools(
     Without a server for mail there is no `send_email`, and without a calendar no `calendar_action`: a model is not
     told of what cannot be done.
     """
-    found = Told() if environment is None else environment
+    found = Settings() if environment is None else environment
     tools = [
         generate_document(read_file=read_file, fonts=fonts),
         generate_slides(read_file=read_file),

@@ -7,7 +7,7 @@ from typing import Literal, cast
 
 from bullpen.agents.llm.endpoint import is_loopback
 from bullpen.errors import BadOption, ToolError
-from bullpen.settings import Told
+from bullpen.settings import Settings
 
 _HOST, _PORT = "BULLPEN_SMTP_HOST", "BULLPEN_SMTP_PORT"
 _USER, _PASSWORD = "BULLPEN_SMTP_USER", "BULLPEN_SMTP_PASSWORD"
@@ -74,7 +74,7 @@ class SmtpSettings:
 
 def smtp_from(environment: Mapping[str, str] | None = None) -> SmtpSettings | None:
     """As `BULLPEN_SMTP_HOST` and its kin say; None where it is not set. BadOption names the variable."""
-    found = Told() if environment is None else environment
+    found = Settings() if environment is None else environment
     host = found.get(_HOST, "").strip()
     if not host:
         return None

@@ -10,11 +10,11 @@ from bullpen.job.record import JobRecord, JobRef
 from bullpen.job.state import State
 from bullpen.records.model.searching import JobFilter
 from bullpen.server.access.caller import Caller
-from bullpen.server.apart import apart
-from bullpen.server.below import check_below
+from bullpen.server.descendants import check_below
 from bullpen.server.looking import look_up
 from bullpen.server.problems import Refused
 from bullpen.server.site import Site
+from bullpen.server.tenant_names import apart
 
 DONE = "done"
 _AT_ONCE = 50
