@@ -17,6 +17,7 @@ from benchmarks.children import run, say, when_input_closes
 from benchmarks.working import Stopwatch, TimedStore, say_ready
 from benchmarks.workload import JOB, QUEUE, payload, queue_on
 from bullpen import Context, SqliteStore, Worker
+from bullpen.worker.runner import calm_collector
 
 WARM_UP = 10
 """Samples before those that count."""
@@ -43,6 +44,7 @@ class Catcher:
 
     async def run(self) -> None:
         when_input_closes(self._worker.stop)
+        calm_collector()  # as `bullpen worker` does
         await self._worker.run()
         say(summary(self._delays_ns))
 

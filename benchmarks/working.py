@@ -15,6 +15,7 @@ from bullpen import SqliteStore, Worker, WorkerOptions
 from bullpen.job.verdicts import Settlement
 from bullpen.stores.base import Exchanged, SettleOutcome
 from bullpen.stores.sqlite.connection import Sync
+from bullpen.worker.runner import calm_collector
 
 
 def say_ready() -> None:
@@ -80,6 +81,7 @@ async def main(args: argparse.Namespace) -> None:
     worker = Worker(store, {QUEUE: noop}, WorkerOptions(concurrency=args.concurrency))
     watch.on_end = worker.stop
     when_input_closes(worker.stop)
+    calm_collector()  # as `bullpen worker` does
     await worker.run()
     say({"first_ns": watch.first_ns, "last_ns": watch.last_ns, "settled": watch.settled})
 

@@ -21,6 +21,7 @@ from bullpen import Context, Worker, WorkerOptions
 from bullpen.job.verdicts import Settlement
 from bullpen.settings import store_from
 from bullpen.stores.sqlite import SqliteStore
+from bullpen.worker.runner import calm_collector
 
 _SETTLE_IN_S = 2.0
 _PAGE_BYTES = resource.getpagesize()
@@ -81,6 +82,7 @@ class Child:
     async def run(self) -> None:
         when_input_closes(self._worker.stop)
         async with asyncio.TaskGroup() as tasks:
+            calm_collector()  # as `bullpen worker` does
             working = tasks.create_task(self._worker.run())
             if self._args.idle:
                 await self._idle()

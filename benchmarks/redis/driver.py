@@ -9,6 +9,7 @@ from benchmarks.working import Stopwatch
 from benchmarks.workload import JOB, QUEUE, noop
 from bullpen import Context, JobOptions, Queue, Worker, WorkerOptions, keep
 from bullpen.stores.redis import RedisStore
+from bullpen.worker.runner import calm_collector
 
 
 class BullpenOnRedis(Peer):
@@ -33,6 +34,7 @@ class BullpenOnRedis(Peer):
         store = watched(RedisStore(self.where), watch)
         worker = Worker(store, {QUEUE: noop}, WorkerOptions(concurrency=self.concurrency))
         watch.on_end = worker.stop
+        calm_collector()  # as `bullpen worker` does
         await worker.run()
         return (watch.last_ns - watch.first_ns) / 1e9
 

@@ -10,6 +10,7 @@ from benchmarks.workload import QUEUE, noop
 from bullpen import Worker, WorkerOptions
 from bullpen.stores.base import Exchanged
 from bullpen.stores.redis import RedisStore
+from bullpen.worker.runner import calm_collector
 
 
 def watched(store: RedisStore, watch: Stopwatch) -> RedisStore:
@@ -32,6 +33,7 @@ async def main(args: argparse.Namespace) -> None:
     watch = Stopwatch()
     worker = Worker(watched(RedisStore(args.url), watch), {QUEUE: noop}, WorkerOptions(concurrency=args.concurrency))
     when_input_closes(worker.stop)
+    calm_collector()  # as `bullpen worker` does
     await worker.run()
     say({"first_ns": watch.first_ns, "last_ns": watch.last_ns, "settled": watch.settled})
 

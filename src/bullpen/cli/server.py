@@ -1,7 +1,6 @@
 """`bullpen server`: the HTTP API and the dashboard."""
 
 import argparse
-import gc
 import logging
 
 from bullpen.app import Bullpen
@@ -10,6 +9,7 @@ from bullpen.cli.showing import Show
 from bullpen.cli.verb import OK, Verb, whole
 from bullpen.errors import BadHandler
 from bullpen.observing import Observer
+from bullpen.worker.runner import calm_collector
 
 _EXAMPLES = """
   bullpen server                                     http://127.0.0.1:8787
@@ -25,9 +25,6 @@ _OPEN = """\
 It is open: everyone on this machine is admin, and nobody else is served. To close it, and to let others in:
   bullpen keys create NAME --role admin      for programs
   bullpen users create NAME --role admin     for people"""
-
-_COLLECT_AFTER = 20_000
-"""So many objects more than before: several pages of events, a few megabytes."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,18 +48,11 @@ async def run(args: argparse.Namespace, show: Show) -> int:
     pen = Bullpen(args.store, telemetry=_tracing())
 
     def begin(url: str) -> None:
-        _calm_collector()
+        calm_collector()
         show.line(f"Bullpen is at {url}")
 
     await serve(pen, args.records, settings, on_ready=begin, on_open=lambda: show.block(_OPEN, indent=""))
     return OK
-
-
-def _calm_collector() -> None:
-    """Events come by the thousand under load: each page would have the whole program searched for garbage."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(_COLLECT_AFTER, 20, 20)
 
 
 def _tracing() -> list[Observer]:

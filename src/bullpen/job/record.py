@@ -11,7 +11,8 @@ from bullpen.job.spec import JobSpec
 from bullpen.job.state import State
 
 
-class JobRef(msgspec.Struct, frozen=True, order=True):
+# Here and below `gc=False`: made by the thousand, of values that cannot refer back, so no cycle goes through them.
+class JobRef(msgspec.Struct, frozen=True, order=True, gc=False):
     """The name of one job: its queue and its id there."""
 
     queue: str
@@ -75,7 +76,7 @@ def stalls_in(crashes: Mapping[str, int]) -> int:
     return sum(count for kind, count in crashes.items() if kind != CrashKind.DEPLOY)
 
 
-class Lease(msgspec.Struct, frozen=True):
+class Lease(msgspec.Struct, frozen=True, gc=False):
     """The right to settle one activation of a job.
 
     The token fences inside the store; the epoch, which grows at each activation, fences
@@ -87,7 +88,7 @@ class Lease(msgspec.Struct, frozen=True):
     epoch: int
 
 
-class JobRecord(msgspec.Struct, frozen=True):
+class JobRecord(msgspec.Struct, frozen=True, gc=False):
     """All that a store knows of a job, at one moment."""
 
     ref: JobRef
@@ -149,6 +150,6 @@ class JobRecord(msgspec.Struct, frozen=True):
         return stalls_in(self.crashes)
 
 
-class ClaimedJob(msgspec.Struct, frozen=True):
+class ClaimedJob(msgspec.Struct, frozen=True, gc=False):
     lease: Lease
     job: JobRecord

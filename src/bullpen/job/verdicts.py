@@ -6,7 +6,7 @@ from bullpen.job.record import CrashKind, CrashLimits, Failure, Lease
 from bullpen.job.spec import NewJob
 
 
-class Completed(msgspec.Struct, frozen=True):
+class Completed(msgspec.Struct, frozen=True, gc=False):
     result: bytes = b"null"
     then: tuple[NewJob, ...] = ()
     """Added in the same step as the completion: both happen, or neither."""
@@ -78,6 +78,6 @@ class Limited(msgspec.Struct, frozen=True):
 Verdict = Completed | Retry | Failed | Cancelled | Postponed | Parked | Released | AwaitChildren | Limited
 
 
-class Settlement(msgspec.Struct, frozen=True):
+class Settlement(msgspec.Struct, frozen=True, gc=False):
     lease: Lease
     verdict: Verdict

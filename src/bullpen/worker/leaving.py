@@ -6,6 +6,7 @@ import os
 import sys
 from typing import NoReturn
 
+from bullpen.worker.runner import calm_collector
 from bullpen.worker.supervised import Ended
 from bullpen.worker.worker import Worker
 
@@ -17,6 +18,7 @@ CLOSE_WITHIN_S = 5.0
 
 async def run_alone(worker: Worker) -> Ended:
     """Until told to stop by a signal; then what the jobs were done with is closed."""
+    calm_collector()
     try:
         return await worker.run(signals=True)
     finally:
