@@ -51,6 +51,15 @@ async def test_a_command_completes_its_job(served: Served) -> None:
     assert (await served.store.logs(ref)).lines == (f"job {ref.id}",)
 
 
+async def test_its_times_are_durations(served: Served) -> None:
+    """As everywhere on the command line: 500ms, 5m, 2h, or a number of seconds."""
+    ref = await served.add()
+    async with agent(served, "sleep 600", "--timeout", "500ms", "--grace", "1.5", "--lease", "1m"):
+        job = await ended(served, ref)
+    assert job.failure is not None
+    assert job.failure.kind == FailureKind.TIMEOUT
+
+
 @pytest.mark.parametrize("code, attempts, kind", [(3, 2, FailureKind.ERROR), (65, 1, FailureKind.UNRECOVERABLE)])
 async def test_its_exit_code_fails_the_attempt_or_the_job(
     served: Served, code: int, attempts: int, kind: FailureKind
