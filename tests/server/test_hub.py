@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
 import pytest
@@ -11,7 +11,7 @@ from bullpen.errors import RecordsUnavailable
 from bullpen.job.events import Event, EventKind
 from bullpen.job.record import JobRef
 from bullpen.job.verdicts import Completed, Settlement
-from bullpen.server.streams.cursors import Cursors
+from bullpen.server.streams.cursors import LONGEST, Cursors
 from bullpen.server.streams.following import Following
 from bullpen.server.streams.hub import Hub
 from bullpen.server.streams.listening import Listener
@@ -231,6 +231,22 @@ async def test_all_queues_go_on_from_one_cursor(store: Store, hub: Hub) -> None:
         await _hear(Following(hub, CURSORS, wanted, cursor), heard, 2)
     assert sorted(str(job) for job in _added(heard)) == ["m2", "r2"]
     assert "reports" not in cursor
+
+
+@pytest.mark.parametrize("place", [lambda n: f"{1_722_900_000_000 + n * 7919}-{n % 3}", lambda n: str(n * 7919)])
+def test_a_cursor_has_room_for_hundreds_of_queues(place: Callable[[int], str]) -> None:
+    """Whatever there is fits into a request; who is not to know of most queues has all of their own in it."""
+    for count in (1, 300, 1_200, 5_000):
+        places = {f"queue-{n}-{'x' * 150}": place(n) for n in range(count)}
+        cursor = CURSORS.write(places)
+        assert len(cursor) <= LONGEST
+        found = CURSORS.read(cursor, places)
+        assert found == places if count <= 1_200 else found.items() <= places.items()
+        own = list(places)[-100:]
+        cursors = [CURSORS.write(some, own) for some in (places, {queue: places[queue] for queue in own})]
+        assert len({len(cursor) for cursor in cursors}) == 1
+        found = CURSORS.read(cursors[0], places)
+        assert found == places if count <= 300 else found.keys() >= set(own)
 
 
 async def test_listeners_of_all_queues_hear_new_ones(store: Store, hub: Hub) -> None:

@@ -14,6 +14,7 @@ from bullpen.records.keys import NewKey
 from bullpen.records.records import Records
 from bullpen.server.settings import ServerSettings
 from bullpen.stores.base import Store
+from tests.server.calling import only_on_files
 from tests.server.running import running
 from tests.support.places import Place
 
@@ -98,6 +99,31 @@ async def test_all_queues_by_one_stream(url: str, store: Store) -> None:
             frames = _frames(answer)
             found = {(await _next(frames, "added")).words["job_id"] for _ in range(2)}
         assert found == {"m2", "r2"}
+
+
+@only_on_files
+async def test_a_stream_of_hundreds_of_queues_goes_on(url: str, store: Store) -> None:
+    """By a poll's cursor and by the id of a server-sent event, which has a long way through headers."""
+    queues = [f"queue-{n}" for n in range(300)]
+    for queue in queues:
+        await Queue(store, queue).add("work")
+    async with httpx.AsyncClient(base_url=url, timeout=_LIMIT_S) as http, asyncio.timeout(_LIMIT_S):
+        while len((await http.get("/v1/queues")).json()["items"]) < len(queues):
+            await asyncio.sleep(0.05)
+        polled = (await http.get("/v1/events/poll")).json()
+        for job in ("one", "two"):
+            await Queue(store, queues[-1]).add("work", id=job)
+            asked = {"after": polled["cursor"], "wait_s": 20, "kinds": "added"}
+            polled = (await http.get("/v1/events/poll", params=asked)).json()
+            assert [item["job_id"] for item in polled["items"]] == [job]
+        async with http.stream("GET", "/v1/events", params={"after": polled["cursor"], "kinds": "added"}) as answer:
+            frames = _frames(answer)
+            await Queue(store, queues[0]).add("work", id="three")
+            assert (await _next(frames, "added")).words["job_id"] == "three"
+            cursor = (await anext(frames))["id"]  # of all queues: after the events of a batch
+        await Queue(store, queues[0]).add("work", id="four")
+        async with http.stream("GET", "/v1/events", headers={"Last-Event-ID": cursor}) as answer:
+            assert (await _next(_frames(answer), "added")).words["job_id"] == "four"
 
 
 async def test_a_socket_and_a_poll_tell_the_same(url: str, store: Store) -> None:

@@ -16,8 +16,9 @@ from bullpen.server.access.watching import Watch
 from bullpen.server.apart import ids_of
 from bullpen.server.models.events import EventsShown
 from bullpen.server.routes.filtering import tenant_of
-from bullpen.server.routes.routing import Cursor, Text, TheSite, family, own_queues
+from bullpen.server.routes.routing import Text, TheSite, family, own_queues
 from bullpen.server.site import Site
+from bullpen.server.streams.cursors import LONGEST
 from bullpen.server.streams.following import Following
 from bullpen.server.streams.live import LiveView
 from bullpen.server.streams.sending import send_until_left
@@ -28,6 +29,7 @@ router = family("events")
 
 _STREAM: dict[int | str, dict[str, Any]] = {200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}}
 _BEAT = b": beat\n\n"
+After = Annotated[str | None, Query(max_length=LONGEST)]
 
 
 async def wanted_events(
@@ -71,8 +73,8 @@ async def events(
     caller: EventReader,
     site: TheSite,
     wanted: TheWanted,
-    after: Cursor = None,
-    last_event_id: Annotated[str | None, Header(max_length=8_000)] = None,
+    after: After = None,
+    last_event_id: Annotated[str | None, Header(max_length=LONGEST)] = None,
 ) -> EventStream:
     """Events from now on, or from a cursor: server-sent events whose id is the cursor."""
     following = await _following(site, caller, wanted, last_event_id or after)
@@ -98,7 +100,7 @@ async def _frames(following: Following, watch: Watch) -> AsyncGenerator[bytes, N
 
 @router.websocket("/events/ws", name="events.ws")
 async def events_by_socket(
-    socket: WebSocket, caller: EventReader, site: TheSite, wanted: TheWanted, after: Cursor = None
+    socket: WebSocket, caller: EventReader, site: TheSite, wanted: TheWanted, after: After = None
 ) -> None:
     """The same by WebSocket: one JSON text for each event."""
     following = await _following(site, caller, wanted, after)
@@ -124,7 +126,7 @@ async def poll(
     caller: EventReader,
     site: TheSite,
     wanted: TheWanted,
-    after: Cursor = None,
+    after: After = None,
     wait_s: Annotated[float, Query(ge=0, le=30)] = 0,
 ) -> EventsShown:
     """The events after a cursor, waiting for the first; the answer's cursor asks for the next."""

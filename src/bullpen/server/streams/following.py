@@ -35,7 +35,7 @@ class Following:
             if not self.listener.knows(self._wanted.queue):
                 return self._after or ""
             return places.get(self._wanted.queue, "")
-        return self._cursors.write(places)
+        return self._cursors.write(places, self.listener.own)
 
     async def places(self) -> dict[str, str]:
         """Where it begins; BadOption for a cursor that is none."""
