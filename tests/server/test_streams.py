@@ -145,6 +145,37 @@ async def test_a_socket_and_a_poll_tell_the_same(url: str, store: Store) -> None
         assert polled["items"][0]["job_id"] == "two"
 
 
+async def test_a_socket_of_all_queues_goes_on_where_it_was_cut(url: str, store: Store) -> None:
+    """It is told cursors that are good for all queues: at once, and after the events of several."""
+    for queue in ("mail", "reports"):
+        await Queue(store, queue).add("work", id="zero")
+    async with httpx.AsyncClient(base_url=url, timeout=_LIMIT_S) as http, asyncio.timeout(_LIMIT_S):
+        while len((await http.get("/v1/queues")).json()["items"]) < 2:
+            await asyncio.sleep(0.05)
+    address = f"{url.replace('http', 'ws')}/v1/events/ws?kinds=added"
+    async with asyncio.timeout(_LIMIT_S):
+        async with websockets.connect(address) as socket:
+            jobs, cursor = await _told(socket, 0)
+        for job in ("one", "two"):
+            for queue in ("mail", "reports"):
+                await Queue(store, queue).add("work", id=job)
+            async with websockets.connect(f"{address}&after={cursor}") as socket:
+                jobs, cursor = await _told(socket, 2)
+                assert jobs == {"mail": job, "reports": job}
+
+
+async def _told(socket: websockets.ClientConnection, count: int) -> tuple[dict[str, str], str]:
+    """So many jobs by their queues, and the cursor that comes after them."""
+    jobs: dict[str, str] = {}
+    async for text in socket:
+        words = json.loads(text)
+        if words["kind"] != "cursor":
+            jobs[words["queue"]] = words["job_id"]
+        elif len(jobs) == count:
+            return jobs, words["cursor"]
+    raise AssertionError("the socket was closed")
+
+
 async def test_live_updates_tell_what_changed(url: str, store: Store) -> None:
     queue = Queue(store, "mail")
     await queue.add("work", id="zero")

@@ -102,23 +102,34 @@ async def _frames(following: Following, watch: Watch) -> AsyncGenerator[bytes, N
 async def events_by_socket(
     socket: WebSocket, caller: EventReader, site: TheSite, wanted: TheWanted, after: After = None
 ) -> None:
-    """The same by WebSocket: one JSON text for each event."""
+    """The same by WebSocket: one JSON text for each event, and cursors where those of the events do not do."""
     following = await _following(site, caller, wanted, after)
     async with contextlib.aclosing(following.batches(tells_start=True)) as batches:
         await anext(batches)
         await socket.accept()  # not sooner: a reader who is let in misses nothing
-        sending = _send_all(socket, batches, site.watches.watch(socket, caller))
+        sending = _send_all(socket, following, batches, site.watches.watch(socket, caller))
         await send_until_left(socket.receive, sending)
     with contextlib.suppress(RuntimeError):  # the caller was quicker
         await socket.close(1001)
 
 
-async def _send_all(socket: WebSocket, batches: AsyncGenerator[Sequence[Told], None], watch: Watch) -> None:
+async def _send_all(
+    socket: WebSocket, following: Following, batches: AsyncGenerator[Sequence[Told], None], watch: Watch
+) -> None:
+    one_queue = following.listener.wanted.queue is not None
+    if not one_queue:
+        await _send_cursor(socket, following)
     async for batch in batches:
         if not await watch.may_go_on():
             return
         for told in batch:
             await socket.send_text(told.text.decode())
+        if not (batch and one_queue):
+            await _send_cursor(socket, following)
+
+
+async def _send_cursor(socket: WebSocket, following: Following) -> None:
+    await socket.send_json({"kind": "cursor", "cursor": following.cursor})
 
 
 @router.get("/events/poll")
