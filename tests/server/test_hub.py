@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bullpen.errors import RecordsUnavailable
+from bullpen.errors import RecordsUnavailable, StoreError, StoreUnavailable
 from bullpen.job.events import Event, EventKind
 from bullpen.job.record import JobRef
 from bullpen.job.verdicts import Completed, Settlement
@@ -279,6 +279,30 @@ async def test_new_queues_are_heard_after_the_records_were_away(store: Store) ->
         while "reports" not in listener.places:
             await asyncio.sleep(0.02)
     assert not failures
+    await hub.stop()
+
+
+async def test_a_stream_goes_on_after_an_error_of_the_store(store: Store) -> None:
+    """Such as a password that was changed, or a command that the server does not allow for a moment."""
+    await _add(store, "one")
+    around = StoreAround(store)
+    failures = [StoreError("NOPERM"), RuntimeError("something else"), StoreUnavailable("no answer")]
+
+    async def events(queue: str, **wanted: Any) -> Any:
+        if wanted["after"] is not None and failures:
+            raise failures.pop()
+        return await store.events(queue, **wanted)
+
+    around.events = events
+    hub = Hub(around, store.queues, limit=1_000)
+    following = Following(hub, CURSORS, Wanted(queue="mail", kinds=frozenset({EventKind.ADDED})), None)
+    batches = following.batches(tells_start=True)
+    async with asyncio.timeout(60):
+        await anext(batches)
+        await _add(store, "two")
+        assert [_added(list(batch)) async for batch in _first(batches)] == [["two"]]
+    assert not failures
+    await batches.aclose()
     await hub.stop()
 
 
