@@ -60,14 +60,18 @@ class Following:
                 yield ()
             for queue, after in places.items():
                 async for told in self._missed(queue, after):
-                    yield told
+                    yield self._as_heard(told)
             while not self.listener.has_ended:
                 if await self.listener.wait(beat_s):
-                    yield self.listener.take()
+                    yield self._as_heard(self.listener.take())
                     await self._hub.rest(self.listener)
                 else:
                     self._hub.catch_up(self.listener)
                     yield ()
+
+    def _as_heard(self, told: Sequence[Told]) -> Sequence[Told]:
+        """A caller of some queues is told of no child in others."""
+        return told if self._wanted.queues is None else [one.without_child() for one in told]
 
     async def _missed(self, queue: str, after: str) -> AsyncGenerator[Sequence[Told], None]:
         """What was logged since its reader left; with the last of it, it is let in to hear the rest."""

@@ -28,8 +28,8 @@ _EPOCH, _ADDED, _STARTED, _WORKER = _F["epoch"], _F["added"], _F["started"], _F[
 _CRASHES = {_F["crash"] + kind.value.encode(): kind.value for kind in CrashKind}
 _STALLED = "job stalled more than allowable limit"
 """BullMQ's text, which it writes without saying of which kind the failure is."""
-_CHILD_FAILED = re.compile(r"child [^ :]+:[^ :]+:[^ ]+ failed")
-"""The same, with the child's key."""
+_CHILD_FAILED = re.compile(r"child( [^ :]+:[^ :]+:[^ ]+)? failed")
+"""The same, with the child's key; ours leaves that out where the child is another tenant's."""
 
 
 class FailureDetails(msgspec.Struct, frozen=True):
