@@ -29,7 +29,9 @@ router = family("events")
 
 _STREAM: dict[int | str, dict[str, Any]] = {200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}}
 _BEAT = b": beat\n\n"
-After = Annotated[str | None, Query(max_length=LONGEST)]
+_CURSOR = "^[A-Za-z0-9_.~:+,=/-]*$"
+"""What goes into an address as it is: one of the longest of anything else would be too long for the server there."""
+After = Annotated[str | None, Query(max_length=LONGEST, pattern=_CURSOR)]
 
 
 async def wanted_events(
@@ -74,7 +76,7 @@ async def events(
     site: TheSite,
     wanted: TheWanted,
     after: After = None,
-    last_event_id: Annotated[str | None, Header(max_length=LONGEST)] = None,
+    last_event_id: Annotated[str | None, Header(max_length=LONGEST, pattern=_CURSOR)] = None,
 ) -> EventStream:
     """Events from now on, or from a cursor: server-sent events whose id is the cursor."""
     following = await _following(site, caller, wanted, last_event_id or after)
