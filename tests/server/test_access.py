@@ -7,6 +7,8 @@ import httpx
 import pytest
 
 from bullpen import BadOption
+from bullpen.errors import RecordsUnavailable
+from bullpen.job.record import JobRef
 from bullpen.records.audit import AuditFilter
 from bullpen.records.idempotency import Idempotency
 from bullpen.records.keys import NewKey
@@ -283,3 +285,19 @@ async def test_a_key_is_held_while_its_request_is_carried_out(site: Site, monkey
     monkeypatch.setattr(site.store, "add", slow)
     async with client_of(site) as client:
         await client.post("/v1/queues/mail/jobs", {"name": "work"}, status=201, **{"Idempotency-Key": "k"})
+
+
+async def test_what_was_done_is_answered_though_the_answer_cannot_be_kept(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who is told of an outage asks again, and has a second job. What was refused is told as well."""
+
+    async def away(*_given: Any, **_more: Any) -> None:
+        raise RecordsUnavailable("no answer")
+
+    monkeypatch.setattr(Idempotency, "finish", away)
+    monkeypatch.setattr(Idempotency, "give_up", away)
+    async with client_of(site) as client:
+        added = await client.post("/v1/queues/mail/jobs", {"name": "work"}, status=201, **{"Idempotency-Key": "k"})
+        assert (await site.store.job(JobRef("mail", added["id"]))).name == "work"
+        await client.post("/v1/queues/mail/jobs/none/promote", status=404, **{"Idempotency-Key": "other"})

@@ -20,7 +20,7 @@ from sqlalchemy import delete, select
 from bullpen.builtin.counting import Crossed, Tally
 from bullpen.builtin.messages import QUEUE, alerting, delivery, told
 from bullpen.builtin.subscribers import Subscribers
-from bullpen.errors import BadOption, GroupFull, RecordsUnavailable, StoreError
+from bullpen.errors import BadOption, GroupFull, RecordsError, RecordsUnavailable, StoreError
 from bullpen.job.events import Event
 from bullpen.job.record import JobRecord
 from bullpen.job.spec import NewJob
@@ -28,6 +28,7 @@ from bullpen.queue.trips import add_jobs
 from bullpen.records import turn_lease
 from bullpen.records.model.sql import insert_for
 from bullpen.records.records import Records
+from bullpen.records.setbacks import Setbacks
 from bullpen.records.stopping import end, wait_for_any
 from bullpen.records.tables.webhooks import webhook_stream
 from bullpen.records.turn_lease import TurnLease, TurnLost
@@ -62,6 +63,7 @@ class Follower:
         self._cursors: dict[str, str] = {}
         self._found: Sequence[str] = ()
         self._found_mono_ms: int | None = None
+        self._setbacks = Setbacks(self._database.clock)
         self._is_ours = False
         self._taken_mono_ms = 0
         self._running: asyncio.Task[None] | None = None
@@ -116,7 +118,7 @@ class Follower:
             if not await self._is_our_turn():
                 return False
             queues = await self._wanted()
-            moved = [await self._turn(queue) for queue in queues]
+            moved = [await self._apart(queue) for queue in queues]
         except TurnLost:
             self._is_ours = False
             return False
@@ -165,6 +167,21 @@ class Follower:
         return {*self._found, *self._cursors} - {QUEUE}
 
     # ── one queue ────────────────────────────────────────────────────────────────────────
+
+    async def _apart(self, queue: str) -> bool:
+        """What goes wrong in one queue, such as with an event that another program wrote, stays there."""
+        if self._setbacks.is_resting(queue):
+            return False
+        try:
+            moved = await self._turn(queue)
+        except (TurnLost, StoreError, RecordsError):
+            raise
+        except Exception:
+            logger.exception("events of queue %s cannot become deliveries, trying again later", queue)
+            self._setbacks.note(queue)
+            return False
+        self._setbacks.end(queue)
+        return moved
 
     async def _turn(self, queue: str) -> bool:
         moved = False

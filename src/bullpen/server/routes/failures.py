@@ -14,7 +14,7 @@ from bullpen.server.bulk_actions import DONE, Action, act_on, failed_jobs
 from bullpen.server.guarding import BULK, note
 from bullpen.server.models.acting import DeadLettersBody, DeadLettersDone, FailedFilter
 from bullpen.server.models.failures import FailureGroupShown, FailuresShown
-from bullpen.server.models.jobs import JobRows
+from bullpen.server.models.jobs import JobRows, without_child
 from bullpen.server.routes.filtering import TheFilter, tenant_of
 from bullpen.server.routes.jobs import Limit, knows, rows_of
 from bullpen.server.routes.routing import Cursor, Text, TheSite, family
@@ -48,8 +48,11 @@ async def failures(caller: JobReader, site: TheSite, queue: Text = None, tenant:
     tenant = tenant_of(caller, tenant)
     groups = await site.records.jobs.failures(queue=queue, queues=queues, tenant=tenant)
     told = queue if await knows(site, queue, queues=queues, tenant=tenant) else None
+    items = [FailureGroupShown.model_validate(group) for group in groups]
+    if queues is not None:
+        items = [one.model_copy(update={"error": without_child(one.error)}) for one in items]
     return FailuresShown(
-        items=[FailureGroupShown.model_validate(group) for group in groups],
+        items=items,
         behind_ms=await site.records.jobs.behind_ms(told),
     )
 
@@ -59,7 +62,7 @@ async def dead_letters(
     caller: JobReader, site: TheSite, wanted: TheFilter, limit: Limit = 50, cursor: Cursor = None
 ) -> JobRows:
     """Failed jobs by filter and words, the newest first."""
-    return await rows_of(site, dataclasses.replace(wanted, states=(State.FAILED,)), limit, cursor)
+    return await rows_of(site, caller, dataclasses.replace(wanted, states=(State.FAILED,)), limit, cursor)
 
 
 @many.post("/dead-letters/retry", name="dead_letters.retry")
