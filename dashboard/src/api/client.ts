@@ -32,8 +32,24 @@ export function url(path: string, query: Query = {}): string {
   return `${BASE}${path}${text ? `?${text}` : ""}`;
 }
 
-export function get<T>(path: string, query: Query = {}, abort?: AbortSignal): Promise<T> {
-  return send<T>(url(path, query), { method: "GET", ...(abort ? { signal: abort } : {}) });
+/** A server that has not answered by then counts as one that does not. */
+const PATIENCE_MS = 15_000;
+
+export async function get<T>(path: string, query: Query = {}, abort?: AbortSignal): Promise<T> {
+  const ending = new AbortController();
+  abort?.addEventListener("abort", () => ending.abort());
+  let isLate = false;
+  const timer = setTimeout(() => {
+    isLate = true;
+    ending.abort();
+  }, PATIENCE_MS);
+  try {
+    return await send<T>(url(path, query), { method: "GET", signal: ending.signal });
+  } catch (error) {
+    throw isLate ? unreachable() : error;
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 const AT_ONCE = 500;

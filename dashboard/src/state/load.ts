@@ -7,44 +7,50 @@ export interface Loaded<T> {
   problem: Problem | null;
   isLoading: boolean;
   reload: () => void;
-  /** Show this at once; the next load has the last word. */
-  patch: (change: (data: T) => T) => void;
+}
+
+interface State<T> {
+  key: string;
+  data?: T;
+  problem: Problem | null;
+  isLoading: boolean;
 }
 
 /** Load whenever `key` changes. What is shown stays until the new is there, unless the key is another. */
 export function useLoad<T>(key: string, load: (abort: AbortSignal) => Promise<T>): Loaded<T> {
-  const [state, setState] = useState<{ key: string; data?: T; problem: Problem | null; isLoading: boolean }>({
-    key,
-    problem: null,
-    isLoading: true,
-  });
-  const running = useRef<AbortController | null>(null);
-  const latest = useRef(load);
-  latest.current = load;
+  const [state, setState] = useState<State<T>>({ key, problem: null, isLoading: true });
+  const running = useRef<{ abort: AbortController; isAskedAgain: boolean } | null>(null);
+  const latest = useRef({ key, load });
+  latest.current = { key, load };
 
-  const reload = useCallback(() => {
-    running.current?.abort();
-    const abort = new AbortController();
-    running.current = abort;
-    latest.current(abort.signal).then(
-      (data) => {
-        if (!abort.signal.aborted) setState({ key, data, problem: null, isLoading: false });
-      },
-      (error: unknown) => {
-        if (abort.signal.aborted) return;
-        setState((before) => ({ ...(before.key === key ? before : { key }), problem: asProblem(error), isLoading: false }));
-      },
+  const reload = useCallback((): void => {
+    // To abort it would mean to show nothing for as long as changes come quicker than answers.
+    if (running.current) {
+      running.current.isAskedAgain = true;
+      return;
+    }
+    const { key, load } = latest.current;
+    const mine = { abort: new AbortController(), isAskedAgain: false };
+    running.current = mine;
+    const end = (change: (before: State<T>) => State<T>): void => {
+      if (mine.abort.signal.aborted) return;
+      running.current = null;
+      setState(change);
+      if (mine.isAskedAgain) reload();
+    };
+    load(mine.abort.signal).then(
+      (data) => end(() => ({ key, data, problem: null, isLoading: false })),
+      (error: unknown) => end((before) => without(before, key, asProblem(error))),
     );
-  }, [key]);
+  }, []);
 
   useEffect(() => {
     reload();
-    return () => running.current?.abort();
-  }, [reload]);
-
-  const patch = useCallback((change: (data: T) => T) => {
-    setState((before) => (before.data === undefined ? before : { ...before, data: change(before.data) }));
-  }, []);
+    return () => {
+      running.current?.abort.abort();
+      running.current = null;
+    };
+  }, [key, reload]);
 
   const isCurrent = state.key === key;
   return {
@@ -52,6 +58,11 @@ export function useLoad<T>(key: string, load: (abort: AbortSignal) => Promise<T>
     problem: isCurrent ? state.problem : null,
     isLoading: !isCurrent || state.isLoading,
     reload,
-    patch,
   };
+}
+
+/** What was shown stays. */
+function without<T>(before: State<T>, key: string, problem: Problem): State<T> {
+  const isKept = before.key === key;
+  return { ...(isKept ? before : { key }), problem, isLoading: false };
 }
