@@ -71,3 +71,15 @@ async def test_another_list_stays_when_what_was_done_in_the_last_one_ends(open_p
     await (await asked.get()).continue_()
     await expect(page.locator(".skeleton")).to_have_count(0)
     await expect(shown).to_be_visible()
+
+
+async def test_a_job_that_is_gone_is_shown_no_more(open_page: Opener, stage: Stage) -> None:
+    gate = stage.gate("vanishing")
+    job = await stage.shop.gated.add(gate=str(gate))
+    page = await open_page(f"/queues/{QUEUE}/jobs/{job.id}", may_fail=True)
+    await expect(page.get_by_role("log")).to_contain_text("waiting at the gate")
+    missing = {"code": "job-missing", "title": "No such job", "detail": "it is gone"}
+    await page.route(re.compile(rf"/jobs/{job.id}$"), lambda route: route.fulfill(status=404, json=missing))
+    gate.touch()
+    await expect(page.get_by_role("heading", name="No such job")).to_be_visible()
+    await expect(page.get_by_role("log")).to_have_count(0)

@@ -61,8 +61,8 @@ export function useLoad<T>(key: string, load: (abort: AbortSignal) => Promise<T>
   };
 }
 
-/** What was shown stays. */
+/** What was shown stays, unless it is there no more. */
 function without<T>(before: State<T>, key: string, problem: Problem): State<T> {
-  const isKept = before.key === key;
+  const isKept = before.key === key && problem.status !== 404;
   return { ...(isKept ? before : { key }), problem, isLoading: false };
 }
