@@ -154,3 +154,22 @@ async def test_what_is_typed_while_a_page_loads_is_kept(open_page: Opener) -> No
     await target.press("Enter")
     await expect(page.get_by_role("heading", name="No entry fits")).to_be_visible()
     assert "target=nobody" in page.url
+
+
+async def test_a_dialog_is_closed_by_a_click_beside_it_alone(open_page: Opener) -> None:
+    """Neither by its own padding, nor where somebody lets go who selects what was typed."""
+    page = await open_page("/settings/tenants")
+    await page.get_by_role("button", name="New tenant").click()
+    dialog = page.get_by_role("dialog")
+    await dialog.get_by_label("Id").fill("acme")
+    box, field = await dialog.bounding_box(), await dialog.get_by_label("Id").bounding_box()
+    assert box is not None
+    assert field is not None
+    await page.mouse.click(box["x"] + 4, box["y"] + 4)
+    await page.mouse.move(field["x"] + 60, field["y"] + 8)
+    await page.mouse.down()
+    await page.mouse.move(box["x"] - 40, field["y"] + 8)
+    await page.mouse.up()
+    await expect(dialog.get_by_label("Id")).to_have_value("acme")
+    await page.mouse.click(box["x"] - 40, field["y"] + 8)
+    await expect(dialog).to_have_count(0)
