@@ -9,6 +9,7 @@ import { toggleTheme } from "./state/theme";
 import { Confirmation } from "./ui/dialog";
 import { Help } from "./ui/help";
 import { ProblemNote, Skeleton } from "./ui/notes";
+import { SecretDialog } from "./ui/secret";
 import { Shell } from "./ui/shell";
 import { Toasts } from "./ui/toasts";
 
@@ -43,6 +44,7 @@ export function App() {
       {body()}
       <Toasts />
       <Confirmation />
+      <SecretDialog />
       {isHelpOpen.value && <Help />}
     </>
   );
