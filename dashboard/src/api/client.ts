@@ -21,6 +21,13 @@ export function useCsrf(token: string | null): void {
   csrf = token;
 }
 
+let isStillMe: () => Promise<boolean> = async () => false;
+
+/** What finds out, after the server refused the token, whether the session of now is of the same caller. */
+export function onRefusedCsrf(findOut: () => Promise<boolean>): void {
+  isStillMe = findOut;
+}
+
 export function url(path: string, query: Query = {}): string {
   const words = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
@@ -76,13 +83,12 @@ export async function write<T>(verb: Verb, path: string, body: unknown = {}): Pr
     "X-Bullpen": "dashboard",
     "Idempotency-Key": randomKey(),
   };
-  if (csrf) headers["X-CSRF-Token"] = csrf;
   // Not always: browsers refuse more than 64 KiB of what is to outlive the page.
-  const request: RequestInit = { method: verb, headers, body: JSON.stringify(body), keepalive: isGoing };
+  const request = { method: verb, headers, body: JSON.stringify(body), keepalive: isGoing };
   try {
-    return await send<T>(url(path), request);
+    return await sendAsMe<T>(url(path), request);
   } catch (error) {
-    if (error instanceof Problem && error.isUnreachable) return send<T>(url(path), request);
+    if (error instanceof Problem && error.isUnreachable) return sendAsMe<T>(url(path), request);
     throw error;
   }
 }
@@ -90,8 +96,19 @@ export async function write<T>(verb: Verb, path: string, body: unknown = {}): Pr
 /** A file as the body of a POST, sent once: it may be large. */
 export function upload<T>(path: string, query: Query, file: File): Promise<T> {
   const headers: Record<string, string> = { "X-Bullpen": "dashboard", "Content-Type": file.type || "application/octet-stream" };
-  if (csrf) headers["X-CSRF-Token"] = csrf;
-  return send<T>(url(path, query), { method: "POST", headers, body: file });
+  return sendAsMe<T>(url(path, query), { method: "POST", headers, body: file });
+}
+
+/** With the token of the session, which is another one after a login in another tab. */
+async function sendAsMe<T>(address: string, request: RequestInit & { headers: Record<string, string> }): Promise<T> {
+  const once = (): Promise<T> => send<T>(address, { ...request, headers: { ...request.headers, ...(csrf && { "X-CSRF-Token": csrf }) } });
+  try {
+    return await once();
+  } catch (error) {
+    if (!(error instanceof Problem && error.code === "csrf")) throw error;
+    if (await isStillMe()) return once();
+    throw new Problem(error.status, error.code, "Nothing was done", "Somebody else has logged in meanwhile, in another tab of this browser.");
+  }
 }
 
 async function send<T>(address: string, request: RequestInit): Promise<T> {
