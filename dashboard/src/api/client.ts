@@ -76,12 +76,12 @@ export async function getAll<T>(path: string, abort?: AbortSignal): Promise<Page
 
 export type Verb = "POST" | "PUT" | "PATCH" | "DELETE";
 
-/** A write. It bears a key of its own, so that it can be sent again when its answer was lost. */
-export async function write<T>(verb: Verb, path: string, body: unknown = {}): Promise<T> {
+/** A write. It bears a key, so that it can be sent again when its answer was lost; who may send it later has its own. */
+export async function write<T>(verb: Verb, path: string, body: unknown = {}, key = randomKey()): Promise<T> {
   const headers: Record<string, string> = {
     "Content-Type": "application/json",
     "X-Bullpen": "dashboard",
-    "Idempotency-Key": randomKey(),
+    "Idempotency-Key": key,
   };
   // Not always: browsers refuse more than 64 KiB of what is to outlive the page.
   const request = { method: verb, headers, body: JSON.stringify(body), keepalive: isGoing };
@@ -94,8 +94,8 @@ export async function write<T>(verb: Verb, path: string, body: unknown = {}): Pr
 }
 
 /** A file as the body of a POST, sent once: it may be large. */
-export function upload<T>(path: string, query: Query, file: File): Promise<T> {
-  const headers: Record<string, string> = { "X-Bullpen": "dashboard", "Content-Type": file.type || "application/octet-stream" };
+export function upload<T>(path: string, query: Query, file: File, key: string): Promise<T> {
+  const headers = { "X-Bullpen": "dashboard", "Content-Type": file.type || "application/octet-stream", "Idempotency-Key": key };
   return sendAsMe<T>(url(path, query), { method: "POST", headers, body: file });
 }
 
@@ -128,7 +128,7 @@ async function send<T>(address: string, request: RequestInit): Promise<T> {
   return (await answer.json()) as T;
 }
 
-function randomKey(): string {
+export function randomKey(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

@@ -101,8 +101,8 @@ export function hasMore({ has_children, children, next_cursor }: FlowNode): bool
 export const act = (ref: JobRef, action: "retry" | "promote" | "cancel", body: unknown = {}): Promise<unknown> =>
   write("POST", path`/queues/${ref.queue}/jobs/${ref.id}/${action}`, body);
 
-export const signal = (ref: JobRef, name: string, payload: Json): Promise<unknown> =>
-  write("POST", path`/queues/${ref.queue}/jobs/${ref.id}/signal`, { name, payload });
+export const signal = (ref: JobRef, name: string, payload: Json, key: string): Promise<unknown> =>
+  write("POST", path`/queues/${ref.queue}/jobs/${ref.id}/signal`, { name, payload }, key);
 
 export interface JobChange {
   data?: Json;
