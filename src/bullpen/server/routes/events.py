@@ -145,6 +145,8 @@ async def live(request: Request, caller: QueueReader, site: TheSite) -> EventStr
 
 async def _updates(view: LiveView, watch: Watch) -> AsyncGenerator[bytes, None]:
     async with contextlib.aclosing(view.updates()) as updates:
+        await anext(updates)
+        yield _BEAT  # not sooner: a reader who has seen it misses nothing
         async for update in updates:
             if not await watch.may_go_on():
                 return
