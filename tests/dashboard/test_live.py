@@ -118,3 +118,14 @@ async def test_a_lost_server_is_told_and_found_again(open_page: Opener, stage: S
     job = await stage.shop.quick.add(n=2)
     await page.get_by_role("link", name="Jobs", exact=True).click()
     await expect(page.locator(f'a.job-name[href="/queues/{QUEUE}/jobs/{job.id}"]')).to_be_visible()
+
+
+async def test_a_connection_that_fell_silent_is_opened_anew(open_page: Opener) -> None:
+    """As one that died on the way: nobody tells of its end."""
+    page = await open_page("/settings", may_fail=True)
+    await page.clock.install()
+    await page.goto("/settings")
+    await expect(page.locator(".side .live")).to_have_text("Live")
+    async with page.expect_request("**/v1/live"):
+        await page.clock.fast_forward(41_000)
+    await expect(page.locator(".side .live")).to_have_text("Live")

@@ -28,7 +28,7 @@ async def test_nothing_is_said_before_the_queues_are_heard(
         if is_socket:
             assert await heard.begun() == 101
         else:
-            await heard.until(": beat")
+            await heard.until("event: beat\n")
         await queue.add("work", id="right-after")
         await heard.until("right-after")
     assert said == [""]

@@ -10,6 +10,9 @@ from bullpen.server.streams.sending import send_until_left
 
 _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
+BEAT = b": beat\nevent: beat\ndata: {}\n\n"
+"""An event too: browsers keep comments from the page, and it is to notice a connection that has died in silence."""
+
 
 class EventStream(Response):
     """Sends what comes; closes where it comes from when the reader has left, at once."""
