@@ -83,3 +83,16 @@ async def test_a_job_that_is_gone_is_shown_no_more(open_page: Opener, stage: Sta
     gate.touch()
     await expect(page.get_by_role("heading", name="No such job")).to_be_visible()
     await expect(page.get_by_role("log")).to_have_count(0)
+
+
+@pytest.mark.parametrize("asked", ["/v1/tenants", "/v1/me"])
+async def test_what_could_not_be_loaded_is_asked_for_again(open_page: Opener, asked: str) -> None:
+    page = await open_page("/settings", may_fail=True)
+    await page.clock.install()
+    at_first = re.compile(asked)
+    await page.route(at_first, lambda route: route.abort())
+    await page.goto("/settings/tenants")
+    await expect(page.get_by_role("heading", name="The server does not answer")).to_be_visible()
+    await page.unroute(at_first)
+    await page.clock.fast_forward(6_000)
+    await expect(page.get_by_role("heading", name="No tenants")).to_be_visible()

@@ -1,6 +1,6 @@
 // Loading what a page shows: first time, again when something changed, and what went wrong.
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
-import { asProblem, type Problem } from "../api/problem";
+import { AGAIN_MS, asProblem, type Problem } from "../api/problem";
 
 export interface Loaded<T> {
   data: T | undefined;
@@ -51,6 +51,13 @@ export function useLoad<T>(key: string, load: (abort: AbortSignal) => Promise<T>
       running.current = null;
     };
   }, [key, reload]);
+
+  const { problem } = state;
+  useEffect(() => {
+    if (!problem?.isUnreachable) return;
+    const timer = setTimeout(reload, AGAIN_MS);
+    return () => clearTimeout(timer);
+  }, [problem, reload]);
 
   const isCurrent = state.key === key;
   return {

@@ -2,7 +2,7 @@
 import { computed, signal } from "@preact/signals";
 import * as access from "../api/access";
 import { isLoggedOut, onRefusedCsrf, useCsrf } from "../api/client";
-import { asProblem, type Problem } from "../api/problem";
+import { AGAIN_MS, asProblem, type Problem } from "../api/problem";
 import type { Me } from "../api/wire";
 
 export const me = signal<Me | null>(null);
@@ -20,6 +20,7 @@ export async function findOutWhoIAm(): Promise<void> {
   } catch (error) {
     const problem = asProblem(error);
     if (problem.code !== "unauthenticated") startProblem.value = problem;
+    if (problem.isUnreachable && me.peek() === null) setTimeout(() => void findOutWhoIAm(), AGAIN_MS);
   }
 }
 
