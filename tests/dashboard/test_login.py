@@ -148,3 +148,18 @@ async def test_what_one_user_asked_for_is_not_done_as_another(open_page: Opener)
     await expect(page.get_by_text("Somebody else has logged in")).to_be_visible()
     await expect(page.locator(".side-who")).to_contain_text("eve")
     await expect(page.get_by_role("button", name="Users")).to_have_count(0)
+
+
+async def test_who_logs_in_next_is_not_shown_the_queues_of_the_last_one(open_page: Opener, stage: Stage) -> None:
+    await stage.shop.broken.add(why="to be seen by one")
+    page = await open_page("/settings/users", may_fail=True)
+    await _log_in(page, "ann")
+    await _make_user(page, "may", "reviewer")
+    await expect(page.get_by_role("row", name=re.compile("may"))).to_be_visible()
+    queues = page.get_by_role("navigation", name="Queues")
+    await expect(queues).to_be_visible()
+    await page.get_by_role("button", name="Log out").click()
+    await page.route("**/v1/overview", lambda _: None)  # it never answers
+    await _log_in(page, "may")
+    await expect(page.locator(".side-who")).to_contain_text("may")
+    await expect(queues).to_have_count(0)
