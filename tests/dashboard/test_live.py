@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from playwright.async_api import Route, expect
@@ -129,3 +130,12 @@ async def test_a_connection_that_fell_silent_is_opened_anew(open_page: Opener) -
     async with page.expect_request("**/v1/live"):
         await page.clock.fast_forward(41_000)
     await expect(page.locator(".side .live")).to_have_text("Live")
+
+
+async def test_a_browser_whose_clock_is_wrong_shows_what_the_server_says(open_page: Opener) -> None:
+    page = await open_page("/settings", may_fail=True)
+    await page.clock.install(time=datetime.now(tz=UTC) + timedelta(hours=1))
+    await page.goto("/workers")
+    worker = page.locator(".worker-grid")
+    await expect(worker).to_contain_text(re.compile(r"Heartbeat(now|\d+ s ago)"))
+    await expect(worker.get_by_text("silent")).to_have_count(0)

@@ -1,5 +1,6 @@
 // The only place that calls fetch.
 import { signal } from "@preact/signals";
+import { learnServerTime } from "../state/clock";
 import { Problem, problemOf, unreachable } from "./problem";
 import type { Page } from "./wire";
 
@@ -119,6 +120,7 @@ async function send<T>(address: string, request: RequestInit): Promise<T> {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
     throw unreachable();
   }
+  learnServerTime(answer.headers.get("date"));
   if (!answer.ok) {
     const problem = await problemOf(answer);
     if (problem.code === "unauthenticated") isLoggedOut.value = true;

@@ -1,4 +1,5 @@
 // Jobs: lists, one job, actions, flows, failures, dead letters.
+import { serverNow } from "../state/clock";
 import { get, path, write, type Query } from "./client";
 import type { Failure, FailureGroup, FlowNode, Job, JobRef, JobRow, Json, Outcome, Page } from "./wire";
 
@@ -58,7 +59,7 @@ export const list = (filter: JobFilter, cursor: string | null, limit: number, ab
 
 /** As the server takes it, at this moment. */
 function asAsked({ within, ...filter }: JobFilter): JobFilter {
-  return within ? { ...filter, since_ms: String(Date.now() - Number(within)) } : filter;
+  return within ? { ...filter, since_ms: String(serverNow() - Number(within)) } : filter;
 }
 
 export const one = (ref: JobRef, abort?: AbortSignal): Promise<Job> => get(path`/queues/${ref.queue}/jobs/${ref.id}`, {}, abort);

@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import { keys, makeKey, revokeKey, ROLES, type ApiKey } from "../api/access";
 import { useLoad } from "../state/load";
-import { nowMs } from "../state/clock";
+import { nowMs, serverNow } from "../state/clock";
 import { secret } from "../state/secret";
 import { me } from "../state/session";
 import { attempt } from "../state/toasts";
@@ -56,7 +56,7 @@ function NewKeyDialog({ onClose }: { onClose: () => void }) {
       role: values.text("role") ?? "producer",
       tenant: values.text("tenant"),
       queues: queues === null ? null : queues.split(/[\s,]+/).filter(Boolean),
-      expires_ms: days === null ? null : Date.now() + days * DAY_MS,
+      expires_ms: days === null ? null : serverNow() + days * DAY_MS,
     });
     secret.value = { title: "Your new key", text: made.text ?? "", copies: "Copy the key" };
     onClose();
