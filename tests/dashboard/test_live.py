@@ -139,3 +139,19 @@ async def test_a_browser_whose_clock_is_wrong_shows_what_the_server_says(open_pa
     worker = page.locator(".worker-grid")
     await expect(worker).to_contain_text(re.compile(r"Heartbeat(now|\d+ s ago)"))
     await expect(worker.get_by_text("silent")).to_have_count(0)
+
+
+async def test_how_far_lists_are_behind_is_shown_but_not_read_aloud_each_time(open_page: Opener) -> None:
+    page = await open_page("/")
+    said = page.locator(".shell > [role=status]")
+    await expect(said).to_have_text("Live")
+
+    async def behind(route: Route) -> None:
+        answer = await route.fetch()
+        await route.fulfill(response=answer, json={**await answer.json(), "behind_ms": 12_000})
+
+    await page.route("**/v1/overview", behind)
+    await page.reload()
+    await expect(page.locator(".side .live")).to_have_text("Behind by 12 s")
+    await expect(said).to_have_text("Behind")
+    await expect(page.locator(".live[role=status]")).to_have_count(0)
