@@ -56,3 +56,20 @@ async def test_a_question_mark_lists_the_keys(open_page: Opener) -> None:
     await expect(dialog).to_contain_text("Search jobs")
     await page.keyboard.press("Escape")
     await expect(dialog).to_have_count(0)
+
+
+async def test_another_page_begins_at_its_heading(open_page: Opener) -> None:
+    page = await open_page("/")
+    await expect(page.get_by_role("heading", level=1)).to_contain_text("Overview")
+    await page.get_by_role("link", name="Workers", exact=True).click()
+    await expect(page.get_by_role("heading", name="Workers", level=1)).to_be_focused()
+    await page.go_back()
+    await expect(page.get_by_role("heading", name="Overview", level=1)).to_be_focused()
+
+
+async def test_a_part_of_the_same_page_leaves_the_focus_where_it_is(open_page: Opener) -> None:
+    page = await open_page("/settings")
+    users = page.get_by_role("button", name="Users")
+    await users.click()
+    await expect(page).to_have_url(re.compile("/settings/users"))
+    await expect(users).to_be_focused()

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from playwright.async_api import Route, expect
@@ -118,3 +119,39 @@ async def test_a_lost_server_is_told_and_found_again(open_page: Opener, stage: S
     job = await stage.shop.quick.add(n=2)
     await page.get_by_role("link", name="Jobs", exact=True).click()
     await expect(page.locator(f'a.job-name[href="/queues/{QUEUE}/jobs/{job.id}"]')).to_be_visible()
+
+
+async def test_a_connection_that_fell_silent_is_opened_anew(open_page: Opener) -> None:
+    """As one that died on the way: nobody tells of its end."""
+    page = await open_page("/settings", may_fail=True)
+    await page.clock.install()
+    await page.goto("/settings")
+    await expect(page.locator(".side .live")).to_have_text("Live")
+    async with page.expect_request("**/v1/live"):
+        await page.clock.fast_forward(41_000)
+    await expect(page.locator(".side .live")).to_have_text("Live")
+
+
+async def test_a_browser_whose_clock_is_wrong_shows_what_the_server_says(open_page: Opener) -> None:
+    page = await open_page("/settings", may_fail=True)
+    await page.clock.install(time=datetime.now(tz=UTC) + timedelta(hours=1))
+    await page.goto("/workers")
+    worker = page.locator(".worker-grid")
+    await expect(worker).to_contain_text(re.compile(r"Heartbeat(now|\d+ s ago)"))
+    await expect(worker.get_by_text("silent")).to_have_count(0)
+
+
+async def test_how_far_lists_are_behind_is_shown_but_not_read_aloud_each_time(open_page: Opener) -> None:
+    page = await open_page("/")
+    said = page.locator(".shell > [role=status]")
+    await expect(said).to_have_text("Live")
+
+    async def behind(route: Route) -> None:
+        answer = await route.fetch()
+        await route.fulfill(response=answer, json={**await answer.json(), "behind_ms": 12_000})
+
+    await page.route("**/v1/overview", behind)
+    await page.reload()
+    await expect(page.locator(".side .live")).to_have_text("Behind by 12 s")
+    await expect(said).to_have_text("Behind")
+    await expect(page.locator(".live[role=status]")).to_have_count(0)

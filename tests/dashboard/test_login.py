@@ -121,3 +121,45 @@ async def test_a_user_gets_another_password_and_role_and_is_disabled(open_page: 
     await expect(row).to_contain_text("Active")
     await _log_in(other, "max", "another horse battery")
     await expect(other.get_by_role("heading", name="Jobs", level=1)).to_be_visible()
+
+
+async def _log_in_elsewhere(page: Page, name: str) -> None:
+    """In another tab of the same browser: the session is another one, and so is what a write has to bear."""
+    answer = await page.context.request.post("/v1/login", data={"name": name, "password": PASSWORD})
+    assert answer.ok, await answer.text()
+
+
+async def test_a_login_in_another_tab_leaves_the_first_one_able_to_write(open_page: Opener) -> None:
+    page = await open_page("/settings/users", may_fail=True)
+    await _log_in(page, "ann")
+    await _log_in_elsewhere(page, "ann")
+    await _make_user(page, "bob", "reviewer")
+    await expect(page.get_by_role("row", name=re.compile("bob"))).to_be_visible()
+
+
+async def test_what_one_user_asked_for_is_not_done_as_another(open_page: Opener) -> None:
+    page = await open_page("/settings/users", may_fail=True)
+    await _log_in(page, "ann")
+    await _make_user(page, "eve", "reviewer")
+    row = page.get_by_role("row", name=re.compile("eve"))
+    await row.get_by_role("button", name="Disable").click()
+    await _log_in_elsewhere(page, "eve")
+    await page.get_by_role("dialog").get_by_role("button", name="Disable").click()
+    await expect(page.get_by_text("Somebody else has logged in")).to_be_visible()
+    await expect(page.locator(".side-who")).to_contain_text("eve")
+    await expect(page.get_by_role("button", name="Users")).to_have_count(0)
+
+
+async def test_who_logs_in_next_is_not_shown_the_queues_of_the_last_one(open_page: Opener, stage: Stage) -> None:
+    await stage.shop.broken.add(why="to be seen by one")
+    page = await open_page("/settings/users", may_fail=True)
+    await _log_in(page, "ann")
+    await _make_user(page, "may", "reviewer")
+    await expect(page.get_by_role("row", name=re.compile("may"))).to_be_visible()
+    queues = page.get_by_role("navigation", name="Queues")
+    await expect(queues).to_be_visible()
+    await page.get_by_role("button", name="Log out").click()
+    await page.route("**/v1/overview", lambda _: None)  # it never answers
+    await _log_in(page, "may")
+    await expect(page.locator(".side-who")).to_contain_text("may")
+    await expect(queues).to_have_count(0)

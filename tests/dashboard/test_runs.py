@@ -1,6 +1,7 @@
 """Runs of agents in the browser: asked for, watched to their end, answered, cancelled."""
 
 import asyncio
+import json
 import re
 from collections.abc import AsyncIterator
 
@@ -350,3 +351,35 @@ async def test_runs_of_a_workspace_are_told_apart(open_page: Opener, stage: Agen
 async def test_a_run_that_is_not_there_says_so(open_page: Opener) -> None:
     page = await open_page("/runs/run_none", may_fail=True)
     await expect(page.get_by_role("alert")).to_contain_text("It may have been removed")
+
+
+async def test_a_run_that_ended_is_looked_at_though_the_first_look_failed(open_page: Opener, stage: AgentStage) -> None:
+    """After its last line a stream tells of the end alone, whoever comes again."""
+    run = await stage.done("Say that it is over")
+    page = await open_page("/runs", may_fail=True)
+    looks, has_failed = 0, asyncio.Event()
+    line = {"number": 1, "task_id": run.task_id, "at_ms": 1, "data": {}}
+    streams = [f"retry: 50\nid: 1\nevent: job_completed\ndata: {json.dumps(line)}\n\n", "event: end\ndata: {}\n\n"]
+
+    async def told(route: Route) -> None:
+        if len(streams) == 1:
+            await has_failed.wait()
+        await route.fulfill(content_type="text/event-stream", body=streams.pop(0))
+
+    async def looked_at(route: Route) -> None:
+        nonlocal looks
+        looks += 1
+        answer = await route.fetch()
+        if looks == 1:
+            await route.fulfill(response=answer, json={**await answer.json(), "state": "running"})
+        elif looks == 2:
+            await route.fulfill(status=500, json={"code": "internal", "title": "A fault"})
+            has_failed.set()
+        else:
+            await route.fulfill(response=answer)
+
+    await page.route(re.compile(rf"/v1/runs/{run.run_id}/stream"), told)
+    await page.route(re.compile(rf"/v1/runs/{run.run_id}$"), looked_at)
+    await page.goto(f"/runs/{run.run_id}")
+    await expect(_heading(page)).to_contain_text("Running")
+    await expect(_heading(page)).to_contain_text("Completed")

@@ -1,4 +1,5 @@
 // Jobs: lists, one job, actions, flows, failures, dead letters.
+import { serverNow } from "../state/clock";
 import { get, path, write, type Query } from "./client";
 import type { Failure, FailureGroup, FlowNode, Job, JobRef, JobRow, Json, Outcome, Page } from "./wire";
 
@@ -58,7 +59,7 @@ export const list = (filter: JobFilter, cursor: string | null, limit: number, ab
 
 /** As the server takes it, at this moment. */
 function asAsked({ within, ...filter }: JobFilter): JobFilter {
-  return within ? { ...filter, since_ms: String(Date.now() - Number(within)) } : filter;
+  return within ? { ...filter, since_ms: String(serverNow() - Number(within)) } : filter;
 }
 
 export const one = (ref: JobRef, abort?: AbortSignal): Promise<Job> => get(path`/queues/${ref.queue}/jobs/${ref.id}`, {}, abort);
@@ -101,8 +102,8 @@ export function hasMore({ has_children, children, next_cursor }: FlowNode): bool
 export const act = (ref: JobRef, action: "retry" | "promote" | "cancel", body: unknown = {}): Promise<unknown> =>
   write("POST", path`/queues/${ref.queue}/jobs/${ref.id}/${action}`, body);
 
-export const signal = (ref: JobRef, name: string, payload: Json): Promise<unknown> =>
-  write("POST", path`/queues/${ref.queue}/jobs/${ref.id}/signal`, { name, payload });
+export const signal = (ref: JobRef, name: string, payload: Json, key: string): Promise<unknown> =>
+  write("POST", path`/queues/${ref.queue}/jobs/${ref.id}/signal`, { name, payload }, key);
 
 export interface JobChange {
   data?: Json;

@@ -211,7 +211,8 @@ export async function compare(id: string, other: string, abort?: AbortSignal): P
 export const inputs = (id: string, abort?: AbortSignal): Promise<Page<Artifact>> => get(path`/runs/${id}/inputs`, {}, abort);
 
 /** A file for a run that is about to be asked for. */
-export const addInput = (file: File, tenant: string | null): Promise<Artifact> => upload("/files", { name: file.name, tenant }, file);
+export const addInput = (file: File, tenant: string | null, key: string): Promise<Artifact> =>
+  upload("/files", { name: file.name, tenant }, file, key);
 
 export const artifacts = (id: string, abort?: AbortSignal): Promise<Page<Artifact>> => get(path`/runs/${id}/artifacts`, {}, abort);
 
@@ -250,7 +251,7 @@ export interface Forked extends Submitted {
   note: string | null;
 }
 
-export const submit = (run: NewRun): Promise<Submitted> => write("POST", "/tasks", run);
+export const submit = (run: NewRun, key: string): Promise<Submitted> => write("POST", "/tasks", run, key);
 
 export const cancel = (id: string, reason: string): Promise<unknown> => write("POST", path`/runs/${id}/cancel`, { reason });
 
@@ -267,4 +268,4 @@ export interface Fork {
   dry: boolean;
 }
 
-export const fork = (taskId: string, from: Fork): Promise<Forked> => write("POST", path`/tasks/${taskId}/fork`, from);
+export const fork = (taskId: string, from: Fork, key: string): Promise<Forked> => write("POST", path`/tasks/${taskId}/fork`, from, key);

@@ -17,6 +17,8 @@ export const lastUpdate = signal<{ update: LiveUpdate; number: number } | null>(
 export interface Sign {
   tone: "good" | "odd" | "bad";
   text: string;
+  /** What is read aloud where it changes, if not the text: how far behind would be told every second. */
+  said?: string;
   hint?: string;
 }
 
@@ -24,7 +26,7 @@ export const liveSign = computed<Sign>(() => {
   if (streamState.value === "reconnecting") return { tone: "bad", text: "Reconnecting…" };
   if (streamState.value === "opening") return { tone: "odd", text: "Connecting…" };
   if (behindMs.value === null) return { tone: "odd", text: "Filling…", hint: "Lists are being made from what the store has: jobs may still be missing" };
-  if (behindMs.value >= BEHIND_FROM_MS) return { tone: "odd", text: `Behind by ${Math.round(behindMs.value / 1000)} s` };
+  if (behindMs.value >= BEHIND_FROM_MS) return { tone: "odd", text: `Behind by ${Math.round(behindMs.value / 1000)} s`, said: "Behind" };
   return { tone: "good", text: "Live" };
 });
 

@@ -1,6 +1,6 @@
 // Navigation beside every page; on a phone it lies behind a button.
 import type { ComponentChildren } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { queuePage } from "../addresses";
 import type { Queue } from "../api/wire";
 import { count } from "../format";
@@ -40,11 +40,15 @@ const ENTRIES: Entry[] = [
 export function Shell({ children }: { children: ComponentChildren }) {
   const [isOpen, setOpen] = useState(false);
   useEffect(() => setOpen(false), [currentPath.value]);
+  useFocusOnHeading();
   return (
     <div class={isOpen ? "shell is-open" : "shell"}>
       <a class="skip" href="#main" onClick={skip}>
         Skip to the page
       </a>
+      <span class="only-heard" role="status">
+        {liveSign.value.said ?? liveSign.value.text}
+      </span>
       <header class="topbar">
         <Brand />
         <LiveSign />
@@ -68,6 +72,19 @@ export function Shell({ children }: { children: ComponentChildren }) {
   );
 }
 
+/** Another page begins at its heading, which is read aloud with that; a link that was left there no longer has the focus. */
+function useFocusOnHeading(): void {
+  const last = useRef<HTMLElement | null>(null);
+  useEffect(() => {
+    const main = document.getElementById("main");
+    const heading = main?.querySelector("h1") ?? null;
+    const isOther = last.current !== null && heading !== last.current;
+    last.current = heading;
+    // A page may begin in a field of its own.
+    if (isOther && !main?.contains(document.activeElement)) heading?.focus({ preventScroll: true });
+  }, [currentPath.value]);
+}
+
 function skip(event: MouseEvent): void {
   event.preventDefault();
   const main = document.getElementById("main");
@@ -87,7 +104,7 @@ function Brand() {
 function LiveSign() {
   const { tone, text, hint } = liveSign.value;
   return (
-    <span class={`live tone-${tone}`} role="status" title={hint}>
+    <span class={`live tone-${tone}`} title={hint}>
       <i class="dot" />
       {text}
     </span>

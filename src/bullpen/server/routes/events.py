@@ -21,14 +21,13 @@ from bullpen.server.streams.cursors import LONGEST
 from bullpen.server.streams.following import Following
 from bullpen.server.streams.live import LiveView
 from bullpen.server.streams.sending import send_until_left
-from bullpen.server.streams.sse import EventStream
+from bullpen.server.streams.sse import BEAT, EventStream
 from bullpen.server.streams.telling import StreamEvent, Wanted
 from bullpen.server.tenant_names import ids_of
 
 router = family("events")
 
 _STREAM: dict[int | str, dict[str, Any]] = {200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}}
-_BEAT = b": beat\n\n"
 _CURSOR = "^[A-Za-z0-9_.~:+,=/-]*$"
 """What goes into an address as it is: one of the longest of anything else would be too long for the server there."""
 After = Annotated[str | None, Query(max_length=LONGEST, pattern=_CURSOR)]
@@ -87,12 +86,12 @@ async def _frames(following: Following, watch: Watch) -> AsyncGenerator[bytes, N
     one_queue = following.listener.wanted.queue is not None
     async with contextlib.aclosing(following.batches(tells_start=True)) as batches:
         await anext(batches)
-        yield _BEAT  # not sooner: a reader who has seen it misses nothing
+        yield BEAT  # not sooner: a reader who has seen it misses nothing
         async for batch in batches:
             if not await watch.may_go_on():
                 return
             if not batch:
-                yield b"%sid: %s\n\n" % (_BEAT, following.cursor.encode())
+                yield b"%sid: %s\n\n" % (BEAT, following.cursor.encode())
             elif one_queue:
                 yield b"".join([told.numbered_frame for told in batch])
             else:
@@ -160,7 +159,9 @@ async def live(request: Request, caller: QueueReader, site: TheSite) -> EventStr
 
 async def _updates(view: LiveView, watch: Watch) -> AsyncGenerator[bytes, None]:
     async with contextlib.aclosing(view.updates()) as updates:
+        await anext(updates)
+        yield BEAT  # not sooner: a reader who has seen it misses nothing
         async for update in updates:
             if not await watch.may_go_on():
                 return
-            yield _BEAT if update is None else b"event: queues\ndata: %s\n\n" % update
+            yield BEAT if update is None else b"event: queues\ndata: %s\n\n" % update

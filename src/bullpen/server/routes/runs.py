@@ -32,13 +32,12 @@ from bullpen.server.run_views import shown_comparison, shown_run, shown_runs
 from bullpen.server.site import Site
 from bullpen.server.streams.lookout import Heard
 from bullpen.server.streams.sending import send_until_left
-from bullpen.server.streams.sse import EventStream
+from bullpen.server.streams.sse import BEAT, EventStream
 
 router = agents_family("runs")
 
 _RUN = "/runs/{run_id}"
 _STREAM: dict[int | str, dict[str, Any]] = {200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}}
-_BEAT = b": beat\n\n"
 _NUMBERS = 2**31
 RunCanceller = Annotated[Caller, allowed("runs:cancel")]
 After = Annotated[int, Query(ge=0, lt=_NUMBERS)]
@@ -137,12 +136,12 @@ async def follow(
 
 
 async def _frames(hearing: AsyncGenerator[Heard, None], watch: Watch) -> AsyncGenerator[bytes, None]:
-    yield _BEAT  # the reader knows at once that it is heard
+    yield BEAT  # the reader knows at once that it is heard
     async with contextlib.aclosing(hearing):
         async for heard in hearing:
             if not await watch.may_go_on():
                 return
-            yield b"".join(map(_frame, heard.events)) + _notes(heard) or _BEAT
+            yield b"".join(map(_frame, heard.events)) + _notes(heard) or BEAT
 
 
 def _frame(event: ProgressEvent) -> bytes:
