@@ -29,6 +29,9 @@ async def misbehave(ctx: Context) -> int:
             os.kill(os.getpid(), signal.SIGKILL)
         case "wait":
             await asyncio.Event().wait()
+        case "take a second":
+            ctx.log("begun")
+            await asyncio.sleep(1)
     return os.getpid()
 
 

@@ -1,5 +1,6 @@
 """Handlers and factories that other processes import by name."""
 
+import multiprocessing
 import os
 import signal
 import time
@@ -52,6 +53,16 @@ def fail(ctx: Context) -> None:
 
 def die(ctx: Context) -> None:
     os.kill(os.getpid(), signal.SIGSEGV)
+
+
+def work_until(ctx: Context) -> int:
+    """Works until the file that it was given appears, and has a pool of processes that it ends."""
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        pool.apply(os.getpid)
+        ctx.log(str(os.getpid()))
+        while not os.path.exists(ctx.data):  # noqa: PTH110
+            time.sleep(0.01)
+    return os.getpid()
 
 
 def block(ctx: Context) -> None:

@@ -1,14 +1,19 @@
 """A supervisor replaces processes, and tells how they ended."""
 
 import asyncio
+import contextlib
 import errno
 import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bullpen import BadHandler, BadOption, CrashKind, FailureKind, JobFailed, Queue, Supervisor
+from bullpen import BadHandler, BadOption, CrashKind, FailureKind, JobFailed, Queue, State, Supervisor
 from bullpen.worker.oom import OomWatch
 from tests.worker.waiting import until
 
@@ -66,6 +71,42 @@ async def test_stop_ends_all_processes(queue: Queue) -> None:
     supervisor.stop()
     await running
     assert [process.returncode for process in processes] == [0, 0]
+
+
+@contextlib.contextmanager
+def supervising(factory: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A supervisor in a process and a group of its own, as a terminal or systemd has it."""
+    command = [sys.executable, "-m", "tests.worker.supervising", factory]
+    supervisor = subprocess.Popen(command, start_new_session=True)
+    try:
+        yield supervisor
+    finally:
+        supervisor.kill()
+        supervisor.wait()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+async def test_a_signal_to_all_of_them_is_one_signal(queue: Queue, number: signal.Signals) -> None:
+    """A terminal tells a whole group, systemd each process, and the supervisor passes it on: what runs completes."""
+    with supervising("tests.worker.fleet:make_misbehaving_worker") as supervisor:
+        job = await queue.add("work", {"how": "take a second"})
+        await until(job.logs, lambda lines: "begun" in lines)
+        (worker,) = await queue.store.workers()
+        os.kill(worker.pid, number)
+        os.killpg(supervisor.pid, number)
+        assert await asyncio.to_thread(supervisor.wait, 60) == 0
+        assert await job.result(1) == worker.pid
+    assert (await job.record()).crashes == {}
+
+
+async def test_workers_end_with_a_supervisor_that_is_killed(queue: Queue) -> None:
+    """Nobody would pass on a stop to them, nor start another in their place: they finish what they have."""
+    with supervising("tests.worker.fleet:make_misbehaving_worker") as supervisor:
+        job = await queue.add("work", {"how": "take a second"})
+        await until(job.logs, lambda lines: "begun" in lines)
+        supervisor.kill()
+        await until(queue.store.workers, lambda workers: [worker.state for worker in workers] == ["stopped"])
+    assert (await job.record()).state == State.COMPLETED
 
 
 async def test_a_fork_that_fails_is_tried_again_and_the_others_go_on(

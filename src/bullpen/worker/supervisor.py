@@ -117,6 +117,7 @@ class Supervisor:
             "-m",
             "bullpen.worker.process",
             self._factory,
+            start_new_session=True,  # a terminal's Ctrl-C is ours to pass on
             env={
                 **os.environ,
                 SUPERVISED: "1",
