@@ -60,6 +60,8 @@ class Exchanger:
         self._appetite = appetite
         self._verdicts: list[Settlement] = []
         self._requests = (f"{worker}-{secrets.token_hex(4)}-{n}" for n in itertools.count(1))
+        self.unanswered: set[str] = set()
+        """The requests of trips that are under way: what they claimed may be known to nobody here."""
         self._fetching = True
         self._closing = False
         self._hungry = True
@@ -163,9 +165,10 @@ class Exchanger:
     async def _exchange(self, settlements: list[Settlement], wants: Wants, request: str) -> Exchanged:
         """Go until there is an answer: the same request again cannot take effect twice."""
         pauses = Pauses(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
+        self.unanswered.add(request)
         while True:
             try:
-                return await self._store.exchange(
+                answer = await self._store.exchange(
                     settlements,
                     wants.queues,
                     worker=self._worker,
@@ -178,6 +181,9 @@ class Exchanger:
             except StoreError as error:
                 logger.warning("the store did not answer, trying again: %s", error)
                 await asyncio.sleep(pauses.next_s())
+            else:
+                self.unanswered.discard(request)
+                return answer
 
     def _strike_settled(self, settlements: list[Settlement], answer: Exchanged) -> None:
         for settlement, outcome in zip(settlements, answer.settled, strict=True):

@@ -90,7 +90,7 @@ class Overseer:
             return
         for run in self._book.runs():
             # One with a verdict has ended; only the store is awaited, which may be away for long.
-            if not run.over and not run.is_judged and now_ms > run.deadline_ms + self._grace_ms:
+            if not run.over and run.verdict is None and now_ms > run.deadline_ms + self._grace_ms:
                 yield run
 
     async def end_overdue(self, run: Run) -> None:
@@ -122,7 +122,7 @@ class Overseer:
 
     async def _leave_at_once(self) -> None:
         """The loop can finish nothing more: hand back what else it holds and end the process."""
-        others = [run for run in self._book.runs() if not run.over and not run.is_judged]
+        others = [run for run in self._book.runs() if not run.over and run.verdict is None]
         try:
             await self._store.settle(
                 [Settlement(run.lease, Released()) for run in others], request=f"leave {self._overseen.info().name}"

@@ -7,6 +7,7 @@ from enum import StrEnum
 import msgspec
 
 from bullpen.job.record import ClaimedJob, JobRecord, Lease
+from bullpen.job.verdicts import Verdict
 from bullpen.worker.context import Context
 from bullpen.worker.desk import JobDesk
 from bullpen.worker.handlers import Handler, Mode
@@ -34,11 +35,11 @@ class Run:
         "desk",
         "handler",
         "has_ended",
-        "is_judged",
         "over",
         "stop",
         "task",
         "timeout_ms",
+        "verdict",
     )
 
     def __init__(
@@ -61,8 +62,8 @@ class Run:
         """The first reason to stop; later ones change nothing."""
         self.has_ended = False
         """The handler is through; only its verdict is on its way, which nothing may interrupt."""
-        self.is_judged = False
-        """Its verdict is with those who carry it to the store."""
+        self.verdict: Verdict | None = None
+        """With those who carry it to the store."""
         self.over = False
         """The job was settled without waiting for its handler: whatever that still does is void."""
 

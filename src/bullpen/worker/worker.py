@@ -176,13 +176,15 @@ class Worker:
     async def _hand_back_the_rest(self) -> None:
         """What is still held when work ended otherwise than by a stop, or while the store was away."""
         self._underway.cancel()
-        held = [Settlement(run.lease, Released(CrashKind.DEPLOY)) for run in self._book.runs() if not run.over]
-        if not held:
-            return
+        runs = [run for run in self._book.runs() if not run.over]
+        held = [Settlement(run.lease, run.verdict or Released(CrashKind.DEPLOY)) for run in runs]
         try:
-            await self._store.settle(held, request=f"{self.name} ends {self._started_ms}")
+            if held:
+                await self._store.settle(held, request=f"{self.name} ends {self._started_ms}")
+            for request in self._exchanger.unanswered:
+                await self._store.abandon(request)
         except StoreError:
-            logger.exception("%s jobs could not be handed back; their leases will run out", len(held))
+            logger.exception("what is held could not be handed back; its leases will run out")
 
     def _start(self, jobs: Sequence[ClaimedJob]) -> None:
         """These were claimed."""
@@ -217,7 +219,7 @@ class Worker:
 
     def _on_verdict(self, run: Run, verdict: Verdict | None) -> None:
         self._underway.end(run)
-        run.is_judged = True
+        run.verdict = verdict
         self._exchanger.finish(run.claimed, verdict)
         if verdict is None:
             self._book.strike(run.lease.token)
