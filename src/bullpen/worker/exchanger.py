@@ -21,7 +21,7 @@ from collections.abc import Set as AbstractSet
 
 from bullpen.errors import StoreCorrupt, StoreError, StoreTooNew
 from bullpen.job.record import ClaimedJob, JobRef
-from bullpen.job.verdicts import Settlement, Verdict
+from bullpen.job.verdicts import Released, Settlement, Verdict
 from bullpen.scheduling.pauses import Pauses
 from bullpen.stores.base import Exchanged, SettleOutcome
 from bullpen.stores.workplace import Workplace
@@ -53,6 +53,8 @@ class Exchanger:
         self._store = store
         self._worker = worker
         self._lease_ms = options.lease_ms
+        # So that a claim at its very end still has most of its lease when it is late.
+        self._watch_ms = min(_WATCH_MS, options.lease_ms // 3)
         self._book = book
         self._observers = options.observers
         self._start = start
@@ -60,8 +62,6 @@ class Exchanger:
         self._appetite = appetite
         self._verdicts: list[Settlement] = []
         self._requests = (f"{worker}-{secrets.token_hex(4)}-{n}" for n in itertools.count(1))
-        self.unanswered: set[str] = set()
-        """The requests of trips that are under way: what they claimed may be known to nobody here."""
         self._fetching = True
         self._closing = False
         self._hungry = True
@@ -122,9 +122,10 @@ class Exchanger:
             if wants:
                 # Until this trip tells, a second one without verdicts would mostly come back empty.
                 self._hungry = False
-            answer = await self._exchange(settlements, wants, next(self._requests))
+            request = next(self._requests)
+            answer = await self._exchange(settlements, wants, request)
             self._strike_settled(settlements, answer)
-            if self._take_in(wants, answer):
+            if self._take_in(wants, answer, request):
                 self._ask_for_more()
             else:
                 self._watch_also(wants.queues)
@@ -165,10 +166,10 @@ class Exchanger:
     async def _exchange(self, settlements: list[Settlement], wants: Wants, request: str) -> Exchanged:
         """Go until there is an answer: the same request again cannot take effect twice."""
         pauses = Pauses(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
-        self.unanswered.add(request)
+        self._book.unanswered.ask(request)
         while True:
             try:
-                answer = await self._store.exchange(
+                return await self._store.exchange(
                     settlements,
                     wants.queues,
                     worker=self._worker,
@@ -181,9 +182,6 @@ class Exchanger:
             except StoreError as error:
                 logger.warning("the store did not answer, trying again: %s", error)
                 await asyncio.sleep(pauses.next_s())
-            else:
-                self.unanswered.discard(request)
-                return answer
 
     def _strike_settled(self, settlements: list[Settlement], answer: Exchanged) -> None:
         for settlement, outcome in zip(settlements, answer.settled, strict=True):
@@ -199,16 +197,25 @@ class Exchanger:
         elif (run := self._book.find(settlement.lease.token)) is not None:
             self._observers.settled(run.job, settlement.verdict)
 
-    def _take_in(self, wants: Wants, answer: Exchanged) -> bool:
-        """Start what came; whether there may be more."""
+    def _take_in(self, wants: Wants, answer: Exchanged, request: str) -> bool:
+        """Start what came in time; whether there may be more."""
         got = dict.fromkeys(wants.queues, 0)
         for claimed in answer.claimed.jobs:
             got[claimed.lease.ref.queue] += 1
         may_be_more = self._appetite.take_in(wants, got)
-        self._start(answer.claimed.jobs)
+        if self._book.unanswered.take(request):
+            self._start(answer.claimed.jobs)
+        else:
+            self._give_back(answer.claimed.jobs)
         for ref in answer.failed:
             self._on_failed(ref)
         return may_be_more
+
+    def _give_back(self, jobs: Sequence[ClaimedJob]) -> None:
+        """The loop was blocked, or the store away: another may have them by now."""
+        for claimed in jobs:
+            logger.warning("job %s came too late to be started; it waits again", claimed.lease.ref)
+            self.finish(claimed, Released())
 
     def _ask_for_more(self) -> None:
         self._hungry = True
@@ -225,8 +232,9 @@ class Exchanger:
             self._appetite.set_aside(wants)
             # Only queues with a free slot: jobs that cannot start here would end each watch at once.
             self._watched = wants.queues.keys()
-            came = await self._work_that_comes(wants, pauses)
-            may_be_more = self._take_in(wants, came or Exchanged())
+            request = next(self._requests)
+            came = await self._work_that_comes(wants, request, pauses)
+            may_be_more = self._take_in(wants, came or Exchanged(), request)
             if came is None:
                 continue  # whoever ended the watch says what is next
             if may_be_more or not came.claimed.jobs:
@@ -234,11 +242,11 @@ class Exchanger:
             else:
                 self._watch.set()
 
-    async def _work_that_comes(self, wants: Wants, pauses: Pauses) -> Exchanged | None:
+    async def _work_that_comes(self, wants: Wants, request: str, pauses: Pauses) -> Exchanged | None:
         """What came within a while; None if the watch was ended."""
         if not wants:
             return Exchanged()
-        request = next(self._requests)
+        self._book.unanswered.ask(request, within_ms=self._watch_ms)
         try:
             came = await self._wait_and_claim(wants, request)
         except (StoreTooNew, StoreCorrupt):
@@ -259,7 +267,7 @@ class Exchanger:
                     worker=self._worker,
                     lease_ms=self._lease_ms,
                     request=request,
-                    timeout_ms=_WATCH_MS,
+                    timeout_ms=self._watch_ms,
                     at_most=wants.at_most,
                 )
         except TimeoutError:

@@ -166,6 +166,11 @@ class LeaseKeeper:
             if renewal == Renewal.LOST:
                 self._overseen.ask_to_stop(run.lease.token, Stop(StopCause.LEASE_LOST))
 
+    async def _hand_back(self, request: str) -> None:
+        """Before its lease runs out, which would count as a crash."""
+        await self._store.abandon(request)
+        self._book.unanswered.handed_back(request)
+
     async def _bring_notices(self) -> None:
         name = self._overseen.info().name
         seen: set[str] = set()
@@ -213,6 +218,8 @@ class LeaseKeeper:
     async def _look_after(self) -> None:
         while True:
             await asyncio.sleep(_LOOK_S if self._book else _IDLE_LOOK_S)
+            for request in self._book.unanswered.late():
+                await self._try("hand back what came too late", self._hand_back, request)
             await self._overseer.watch_the_loop()
             for run in self._overseer.overdue():
                 await self._overseer.end_overdue(run)

@@ -11,6 +11,7 @@ from bullpen.job.verdicts import Verdict
 from bullpen.worker.context import Context
 from bullpen.worker.desk import JobDesk
 from bullpen.worker.handlers import Handler, Mode
+from bullpen.worker.unanswered import Unanswered
 
 
 class StopCause(StrEnum):
@@ -100,7 +101,9 @@ class Run:
 class LeaseBook:
     """The leases that this worker holds: kept by the event loop, read by the lease thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, unanswered: Unanswered) -> None:
+        self.unanswered = unanswered
+        """Claims that it may hold."""
         self._runs: dict[str, Run] = {}
 
     def __len__(self) -> int:

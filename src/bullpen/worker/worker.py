@@ -30,6 +30,7 @@ from bullpen.worker.runner import first_of
 from bullpen.worker.running import LeaseBook, Run, Stop, StopCause
 from bullpen.worker.signals import listening
 from bullpen.worker.supervised import EXIT_REPLACE, SUPERVISED, Ended, own_name
+from bullpen.worker.unanswered import Unanswered
 from bullpen.worker.underway import Underway
 from bullpen.worker.watchdog import Pulse
 
@@ -66,7 +67,7 @@ class Worker:
         """Called by whoever ran it in a process of its own, which ends: closes what its jobs were done with."""
         self._registry = Registry(handlers)
         self._slots = {queue: self.options.slots(queue) for queue in self._registry.queues}
-        self._book = LeaseBook()
+        self._book = LeaseBook(Unanswered(clock, self.options.lease_ms))
         self._underway = Underway(clock)
         self._state = WorkerState.INITIALIZING
         self._started_ms = 0
@@ -181,7 +182,7 @@ class Worker:
         try:
             if held:
                 await self._store.settle(held, request=f"{self.name} ends {self._started_ms}")
-            for request in self._exchanger.unanswered:
+            for request in self._book.unanswered.all():
                 await self._store.abandon(request)
         except StoreError:
             logger.exception("what is held could not be handed back; its leases will run out")
