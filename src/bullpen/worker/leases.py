@@ -148,6 +148,7 @@ class LeaseKeeper:
                 self._store,
                 self._queues,
                 self._options.limits,
+                lease_ms=self._options.lease_ms,
                 every_ms=max(rescue_ms, 50),
                 on_failed=self._overseer.tell_failed,
                 on_rescued=self._options.observers.rescued,
