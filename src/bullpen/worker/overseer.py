@@ -19,7 +19,10 @@ from bullpen.worker.watchdog import Block, Pulse, who_blocks
 
 logger = logging.getLogger("bullpen.worker")
 
-_BLOCKED_MS = 100
+_LATE_MS = 100
+"""A loop that is silent for longer may be blocked, or have one long step behind it."""
+_BLOCKED_MS = 1_000
+"""A loop that is silent for that long is blocked, however late a handler is to be warned of."""
 _AGAIN_MS = 1_000
 """A store that refused to end a job is asked again that much later."""
 
@@ -62,6 +65,8 @@ class Overseer:
         self._block: Block | None = None
         self._end_again_ms = 0
         self._grace_ms = to_ms("timeout_grace", options.timeout_grace)
+        self._warning_ms = to_ms("block_warning", options.block_warning)
+        self._blocked_ms = min(self._warning_ms, _BLOCKED_MS)
 
     def watch_memory(self) -> None:
         limit = self._options.max_memory_mb
@@ -70,7 +75,7 @@ class Overseer:
 
     async def watch_the_loop(self) -> None:
         silent_ms = self._pulse.silent_ms()
-        if silent_ms < to_ms("block_warning", self._options.block_warning):
+        if silent_ms < self._warning_ms:
             if self._block is not None:
                 block, self._block = self._block, None
                 await self._tell(
@@ -86,7 +91,8 @@ class Overseer:
     def overdue(self) -> Iterator[Run]:
         """Those that were told to stop at their timeout, and did not in the time that they had for it."""
         now_ms = self._clock.mono_ms()
-        if now_ms < self._end_again_ms:
+        # Who is silent for a moment is asked again soon: a process is not ended for that.
+        if now_ms < self._end_again_ms or _LATE_MS < self._pulse.silent_ms() < self._blocked_ms:
             return
         for run in self._book.runs():
             # One with a verdict has ended; only the store is awaited, which may be away for long.
@@ -103,9 +109,8 @@ class Overseer:
         except StoreError as error:
             self._end_again_ms = self._clock.mono_ms() + _AGAIN_MS
             logger.warning("cannot end job %s, which outlasted its timeout, trying again: %s", run.job.ref, error)
-        loop_is_blocked = self._pulse.silent_ms() > _BLOCKED_MS
         self._overseen.gave_up(run)
-        if loop_is_blocked:
+        if self._pulse.silent_ms() >= self._blocked_ms:
             await self._leave_at_once()
 
     async def _settle_overdue(self, run: Run) -> None:
@@ -121,14 +126,12 @@ class Overseer:
             self._options.observers.settled(run.job, verdict)
 
     async def _leave_at_once(self) -> None:
-        """The loop can finish nothing more: hand back what else it holds and end the process."""
-        others = [run for run in self._book.runs() if not run.over and run.verdict is None]
+        """The loop can carry nothing more: settle what is done, hand back what else it holds, and end the process."""
+        held = [Settlement(run.lease, run.verdict or Released()) for run in self._book.runs() if not run.over]
         try:
-            await self._store.settle(
-                [Settlement(run.lease, Released()) for run in others], request=f"leave {self._overseen.info().name}"
-            )
+            await self._store.settle(held, request=f"leave {self._overseen.info().name}")
         except StoreError as error:
-            logger.warning("%s jobs could not be handed back; their leases will run out: %s", len(others), error)
+            logger.warning("%s jobs could not be handed back; their leases will run out: %s", len(held), error)
         if not self._overseen.replace_process():
             logger.error("the event loop is blocked and no supervisor is there to replace this process")
 
