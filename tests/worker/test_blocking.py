@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from bullpen import Context, FailureKind, JobFailed, Queue, Store, Supervisor, WorkerOptions
+from bullpen import Context, FailureKind, JobFailed, Queue, State, Store, Supervisor, WorkerOptions
 from tests.worker.conftest import StartWorker
 from tests.worker.waiting import until
 
@@ -64,6 +64,21 @@ async def supervised() -> AsyncIterator[Supervisor]:
     finally:
         supervisor.stop()
         await running
+
+
+async def test_a_cancel_ends_a_handler_that_blocks_the_loop(queue: Queue) -> None:
+    """Long before its timeout; what else its process was at is done by the next one."""
+    other = await queue.add("other", {"how": "wait"})
+    bad = await queue.add("bad", {"how": "block for ever"})
+    async with supervised() as supervisor:
+        await until(bad.record, lambda record: record.state == State.ACTIVE)
+        await bad.cancel("changed my mind")
+        with pytest.raises(JobFailed, match="cancelled: changed my mind"):
+            await bad.result(10)
+        await until(lambda: _value(supervisor.replaced), lambda replaced: replaced == 1)
+        await until(other.record, lambda record: record.state == State.ACTIVE)
+        await other.cancel()
+    assert (await other.record()).crashes == {}
 
 
 async def test_what_had_ended_when_the_loop_was_blocked_is_settled_before_its_process_ends(queue: Queue) -> None:

@@ -187,7 +187,7 @@ class LeaseKeeper:
             known = {notice.lease.token: notice for notice in notices if self._book.find(notice.lease.token)}
             fresh = known.keys() - seen
             for token in fresh:
-                self._overseen.ask_to_stop(token, Stop(StopCause.CANCELLED, known[token].reason))
+                self._overseer.cancel(token, known[token].reason)
             seen = set(known)
             if notices and not fresh:
                 # Known already and not yet over: `notices` would answer at once, again and again.

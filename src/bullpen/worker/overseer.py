@@ -8,13 +8,14 @@ from bullpen.clock import Clock
 from bullpen.errors import BullpenError, StoreError
 from bullpen.job.options import to_ms
 from bullpen.job.record import JobRecord, JobRef
-from bullpen.job.verdicts import Failed, Released, Settlement
+from bullpen.job.verdicts import Cancelled, Failed, Released, Settlement, Verdict
 from bullpen.stores.base import WorkerInfo
 from bullpen.stores.workplace import Workplace
 from bullpen.worker.judging import timed_out, verdict_on_failure
 from bullpen.worker.memory import resident_mb
 from bullpen.worker.options import WorkerOptions
-from bullpen.worker.running import LeaseBook, Run, Stop
+from bullpen.worker.running import Cancel, LeaseBook, Run, Stop, StopCause
+from bullpen.worker.supervised import is_supervised
 from bullpen.worker.watchdog import Block, Pulse, who_blocks
 
 logger = logging.getLogger("bullpen.worker")
@@ -88,19 +89,30 @@ class Overseer:
             self._block = Block(run, place, silent_ms)
             await self._tell(run.job.ref, f"event loop is blocked, for {silent_ms / 1000:.1f} s so far, in {place}")
 
+    def cancel(self, token: str, reason: str) -> None:
+        """Tell the handler of this run; it may be what keeps the loop from hearing of it."""
+        if (run := self._book.find(token)) is not None:
+            run.cancel = Cancel(reason, self._clock.mono_ms())
+        self._overseen.ask_to_stop(token, Stop(StopCause.CANCELLED, reason))
+
     def overdue(self) -> Iterator[Run]:
-        """Those that were told to stop at their timeout, and did not in the time that they had for it."""
+        """Those that were to stop at their timeout or by a cancel, and did not in the time that they had for it."""
         now_ms = self._clock.mono_ms()
         # Who is silent for a moment is asked again soon: a process is not ended for that.
         if now_ms < self._end_again_ms or _LATE_MS < self._pulse.silent_ms() < self._blocked_ms:
             return
         for run in self._book.runs():
             # One with a verdict has ended; only the store is awaited, which may be away for long.
-            if not run.over and run.verdict is None and now_ms > run.deadline_ms + self._grace_ms:
+            if not run.over and run.verdict is None and now_ms > self._has_to_stop_ms(run) + self._grace_ms:
                 yield run
 
+    def _has_to_stop_ms(self, run: Run) -> int:
+        """A cancel counts where it can help: whoever blocks the loop goes with its process, if another one follows."""
+        blocks = self._block is not None and self._block.run is run
+        return run.cancel.heard_ms if run.cancel is not None and blocks and is_supervised() else run.deadline_ms
+
     async def end_overdue(self, run: Run) -> None:
-        """Settle it as timed out though its handler goes on, and have the process replaced.
+        """Settle it though its handler goes on, and have the process replaced.
 
         The process is replaced also while the store is away; what it holds then comes back as its leases run out.
         """
@@ -108,22 +120,27 @@ class Overseer:
             await self._settle_overdue(run)
         except StoreError as error:
             self._end_again_ms = self._clock.mono_ms() + _AGAIN_MS
-            logger.warning("cannot end job %s, which outlasted its timeout, trying again: %s", run.job.ref, error)
+            logger.warning("cannot end job %s, which does not give way, trying again: %s", run.job.ref, error)
         self._overseen.gave_up(run)
         if self._pulse.silent_ms() >= self._blocked_ms:
             await self._leave_at_once()
 
     async def _settle_overdue(self, run: Run) -> None:
-        verdict = verdict_on_failure(timed_out(run.timeout_ms), run.job, self._options)
+        verdict, why = self._verdict_on_overdue(run)
         # The same request each time that this is tried: it takes effect once.
         await self._store.settle([Settlement(run.lease, verdict)], request=f"overdue {run.lease.token}")
         run.over = True
-        await self._tell(run.job.ref, "outlasted its timeout and did not give way: ended without its handler")
-        logger.error("job %s outlasted its timeout and its handler goes on", run.job.ref)
+        await self._tell(run.job.ref, f"{why} and did not give way: ended without its handler")
+        logger.error("job %s %s and its handler goes on", run.job.ref, why)
         if isinstance(verdict, Failed):
             await self.tell_failed(run.job.ref)
         else:
             self._options.observers.settled(run.job, verdict)
+
+    def _verdict_on_overdue(self, run: Run) -> tuple[Verdict, str]:
+        if run.cancel is not None:
+            return Cancelled(run.cancel.reason), "was cancelled"
+        return verdict_on_failure(timed_out(run.timeout_ms), run.job, self._options), "outlasted its timeout"
 
     async def _leave_at_once(self) -> None:
         """The loop can carry nothing more: settle what is done, hand back what else it holds, and end the process."""

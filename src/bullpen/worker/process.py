@@ -1,13 +1,12 @@
 """One supervised worker process: `python -m bullpen.worker.process module:make_worker`."""
 
-import os
 import signal
 import sys
 
 from bullpen.worker.leaving import leave, run_alone
 from bullpen.worker.runner import quick_runner
 from bullpen.worker.signals import when_parent_dies
-from bullpen.worker.supervised import EXIT_REPLACE, SUPERVISED, Ended
+from bullpen.worker.supervised import EXIT_REPLACE, Ended, is_supervised
 from bullpen.worker.supervisor import make_worker_from
 
 
@@ -17,7 +16,7 @@ async def _main(factory: str) -> int:
 
 
 def main() -> None:
-    if os.environ.get(SUPERVISED):
+    if is_supervised():
         when_parent_dies(signal.SIGTERM)  # nobody would pass on a stop, nor start another in its place
     leave(quick_runner().run(_main(sys.argv[1])))
 

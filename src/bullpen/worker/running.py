@@ -26,10 +26,19 @@ class Stop(msgspec.Struct, frozen=True):
     reason: str = ""
 
 
+class Cancel(msgspec.Struct, frozen=True):
+    """That somebody asked for, as the lease thread heard of it."""
+
+    reason: str
+    heard_ms: int
+    """Monotonic."""
+
+
 class Run:
-    """Owned by the worker's event loop; the lease thread reads it and may set `over`."""
+    """Owned by the worker's event loop; the lease thread reads it and may set `over` and `cancel`."""
 
     __slots__ = (
+        "cancel",
         "claimed",
         "context",
         "deadline_ms",
@@ -61,6 +70,8 @@ class Run:
         self.task: asyncio.Task[None] | None = None
         self.stop: Stop | None = None
         """The first reason to stop; later ones change nothing."""
+        self.cancel: Cancel | None = None
+        """A loop that is blocked knows nothing of it."""
         self.has_ended = False
         """The handler is through; only its verdict is on its way, which nothing may interrupt."""
         self.verdict: Verdict | None = None

@@ -13,6 +13,10 @@ EXIT_REPLACE = 75
 """The exit code of a process that wants to be replaced."""
 
 
+def is_supervised() -> bool:
+    return bool(os.environ.get(SUPERVISED))
+
+
 def own_name() -> str:
     """The name that a supervisor gave this process's worker; else one that no other has."""
     return os.environ.get(NAME) or f"{process_name()}-{secrets.token_hex(3)}"

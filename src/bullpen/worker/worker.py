@@ -29,7 +29,7 @@ from bullpen.worker.options import WorkerOptions, seconds
 from bullpen.worker.runner import first_of
 from bullpen.worker.running import LeaseBook, Run, Stop, StopCause
 from bullpen.worker.signals import listening
-from bullpen.worker.supervised import EXIT_REPLACE, SUPERVISED, Ended, own_name
+from bullpen.worker.supervised import EXIT_REPLACE, Ended, is_supervised, own_name
 from bullpen.worker.unanswered import Unanswered
 from bullpen.worker.underway import Underway
 from bullpen.worker.watchdog import Pulse
@@ -277,14 +277,14 @@ class Worker:
 
     def gave_up(self, run: Run) -> None:
         self._call(self._underway.look_if_quiet)
-        if os.environ.get(SUPERVISED):
+        if is_supervised():
             self.recycle(f"job {run.job.ref} does not give way")
 
     def failed_unrun(self, job: JobRecord) -> None:
         self._call(lambda: self._tell_failed_unrun(job))
 
     def replace_process(self) -> bool:
-        if not os.environ.get(SUPERVISED):
+        if not is_supervised():
             return False
         logging.shutdown()
         os._exit(EXIT_REPLACE)
