@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import signal
+import subprocess
 import time
 
 from bullpen import Context, NewJob
@@ -63,6 +64,14 @@ def work_until(ctx: Context) -> int:
         while not os.path.exists(ctx.data):  # noqa: PTH110
             time.sleep(0.01)
     return os.getpid()
+
+
+def call_a_program(ctx: Context) -> None:
+    program = subprocess.Popen(["sleep", "1000"])
+    ctx.log(str(program.pid))
+    if ctx.data == "and die":
+        os.kill(os.getpid(), signal.SIGKILL)
+    program.wait()
 
 
 def block(ctx: Context) -> None:

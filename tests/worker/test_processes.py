@@ -68,6 +68,23 @@ async def test_a_stop_that_reaches_a_process_is_the_worker_s_affair(
     assert (await job.record()).crashes == {}
 
 
+async def test_programs_that_a_handler_started_end_with_its_process(queue: Queue, start_worker: StartWorker) -> None:
+    """After a cancel as after a crash: nobody would stop them any more."""
+    start_worker({"work": in_process(in_other_process.call_a_program)}, WorkerOptions(max_stalled=0))
+    cancelled, crashed = await queue.add("cancelled"), await queue.add("crashed", "and die")
+    pids = [int(line) for job in (cancelled, crashed) for line in await until(job.logs, bool) if line.isdecimal()]
+    await cancelled.cancel()
+    for job in (cancelled, crashed):
+        with pytest.raises(JobFailed):
+            await job.result(20)
+
+    async def living() -> list[int]:
+        return [pid for pid in pids if _lives(pid)]
+
+    assert len(pids) == 2
+    await until(living, lambda living: not living, 10)
+
+
 async def test_a_process_that_a_job_left_too_large_is_replaced(queue: Queue, start_worker: StartWorker) -> None:
     """The limit is the worker's, which goes on."""
     limit_mb = resident_mb() + 200  # so that the worker stays well below it

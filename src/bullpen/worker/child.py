@@ -69,8 +69,8 @@ class Line:
         while len(parts) < size:
             part = self._socket.recv(size - len(parts))
             if not part:
-                # The worker is gone, and with it the lease: what we do no longer counts.
-                os._exit(0)
+                # The worker is gone, and with it the lease: what we do, and whatever we started, no longer counts.
+                os.killpg(0, signal.SIGKILL)
             parts += part
         return bytes(parts)
 
