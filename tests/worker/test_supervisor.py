@@ -151,6 +151,14 @@ def test_a_kill_for_memory_is_told_from_others(tmp_path: Path) -> None:
     assert watch.happened() is False
 
 
+def test_two_kills_for_memory_at_once_are_two(tmp_path: Path) -> None:
+    counter = tmp_path / "memory.events"
+    counter.write_text("oom_kill 4\n")
+    watch = OomWatch((counter,))
+    counter.write_text("oom_kill 6\n")
+    assert [watch.happened() for _ in range(3)] == [True, True, False]
+
+
 def test_refuses_a_factory_that_makes_no_worker() -> None:
     with pytest.raises(BadHandler, match="returned str, not a Worker"):
         Supervisor("os:getcwd")
