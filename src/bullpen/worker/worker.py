@@ -29,16 +29,12 @@ from bullpen.worker.options import WorkerOptions, seconds
 from bullpen.worker.runner import first_of
 from bullpen.worker.running import LeaseBook, Run, Stop, StopCause
 from bullpen.worker.signals import listening
-from bullpen.worker.supervised import EXIT_REPLACE, Ended, is_supervised, own_name
+from bullpen.worker.supervised import EXIT_REPLACE, GIVE_WAY_S, LAST_TRIPS_S, Ended, is_supervised, own_name
 from bullpen.worker.unanswered import Unanswered
 from bullpen.worker.underway import Underway
 from bullpen.worker.watchdog import Pulse
 
 logger = logging.getLogger("bullpen.worker")
-
-_GIVE_WAY_S = 2.0
-_LAST_TRIPS_S = 10.0
-"""How long the last verdicts may take to reach a store that is away."""
 
 
 class Worker:
@@ -156,7 +152,7 @@ class Worker:
             self._exchanger.stop_fetching()
             await self._drain()
             self._exchanger.close()
-            await asyncio.wait([trips], timeout=_LAST_TRIPS_S)
+            await asyncio.wait([trips], timeout=LAST_TRIPS_S)
             trips.cancel()
             watch.cancel()
 
@@ -169,7 +165,7 @@ class Worker:
         """Let jobs finish, then ask them to stop, then hand back what does not."""
         await self._underway.quiet_within(self._grace_s, unless=self._in_a_hurry)
         self._underway.ask_to_stop(Stop(StopCause.SHUTDOWN))
-        await self._underway.quiet_within(_GIVE_WAY_S)
+        await self._underway.quiet_within(GIVE_WAY_S)
         for run in self._underway.unfinished():
             run.over = True
             self._exchanger.send(run.claimed, Released(CrashKind.DEPLOY))
