@@ -13,7 +13,19 @@ from typing import Any
 
 import pytest
 
-from bullpen import BadHandler, BadOption, CrashKind, FailureKind, JobFailed, Queue, State, Supervisor
+from bullpen import (
+    BadHandler,
+    BadOption,
+    CrashKind,
+    Ended,
+    FailureKind,
+    JobFailed,
+    Queue,
+    State,
+    Supervisor,
+    Worker,
+    WorkerOptions,
+)
 from bullpen.worker.oom import OomWatch
 from tests.worker.waiting import until
 
@@ -55,12 +67,32 @@ async def test_a_process_that_grows_too_large_is_recycled(queue: Queue, monkeypa
     supervisor = Supervisor("tests.worker.fleet:make_misbehaving_worker", processes=1)
     running = asyncio.create_task(supervisor.run())
 
+    job = await queue.add("good", {"how": "well"})
+
     async def replaced() -> int:
         return supervisor.replaced
 
     await until(replaced, lambda count: count >= 1)
+    assert await job.result(60) != os.getpid()
     supervisor.stop()
     await running
+
+
+async def test_a_worker_that_is_too_large_from_the_start_works_and_says_so(
+    queue: Queue, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The next process would be as large: without a job in between, they would only follow on each other."""
+    worker = Worker(queue.store, {"work": lambda _: "done"}, WorkerOptions(max_memory_mb=1))
+    running = asyncio.create_task(worker.run())  # awaited below
+
+    async def said() -> str:
+        return caplog.text
+
+    await until(said, lambda text: "max_memory_mb is 1" in text or running.done(), 20)
+    assert not running.done()
+    assert await (await queue.add("work")).result(20) == "done"
+    async with asyncio.timeout(20):
+        assert await running == Ended.RECYCLED
 
 
 async def test_stop_ends_all_processes(queue: Queue) -> None:

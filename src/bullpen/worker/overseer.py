@@ -65,14 +65,21 @@ class Overseer:
         self._overseen = overseen
         self._block: Block | None = None
         self._end_again_ms = 0
+        self._is_large_from_the_start = False
         self._grace_ms = to_ms("timeout_grace", options.timeout_grace)
         self._warning_ms = to_ms("block_warning", options.block_warning)
         self._blocked_ms = min(self._warning_ms, _BLOCKED_MS)
 
     def watch_memory(self) -> None:
         limit = self._options.max_memory_mb
-        if limit is not None and (size := resident_mb()) > limit:
+        if limit is None or (size := resident_mb()) <= limit:
+            return
+        if self._overseen.info().jobs_done:
             self._overseen.recycle(f"memory is {size} MB, the limit is {limit}")
+        elif not self._is_large_from_the_start:
+            # The next process would be as large: they would follow on each other without end.
+            self._is_large_from_the_start = True
+            logger.warning("max_memory_mb is %s, and before its first job a worker has %s MB", limit, size)
 
     async def watch_the_loop(self) -> None:
         silent_ms = self._pulse.silent_ms()
