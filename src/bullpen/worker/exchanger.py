@@ -21,7 +21,7 @@ from collections.abc import Set as AbstractSet
 
 from bullpen.errors import StoreCorrupt, StoreError, StoreTooNew
 from bullpen.job.record import ClaimedJob, JobRef
-from bullpen.job.verdicts import Released, Settlement, Verdict
+from bullpen.job.verdicts import Settlement, Verdict
 from bullpen.scheduling.pauses import Pauses
 from bullpen.stores.base import Exchanged, SettleOutcome
 from bullpen.stores.workplace import Workplace
@@ -56,6 +56,7 @@ class Exchanger:
         # So that a claim at its very end still has most of its lease when it is late.
         self._watch_ms = min(_WATCH_MS, options.lease_ms // 3)
         self._book = book
+        self._unanswered = book.unanswered
         self._observers = options.observers
         self._start = start
         self._on_failed = on_failed
@@ -125,7 +126,7 @@ class Exchanger:
             request = next(self._requests)
             answer = await self._exchange(settlements, wants, request)
             self._strike_settled(settlements, answer)
-            if self._take_in(wants, answer, request):
+            if self._take_in(wants, answer, await self._unanswered.held(self._store, request, answer.claimed.jobs)):
                 self._ask_for_more()
             else:
                 self._watch_also(wants.queues)
@@ -166,7 +167,7 @@ class Exchanger:
     async def _exchange(self, settlements: list[Settlement], wants: Wants, request: str) -> Exchanged:
         """Go until there is an answer: the same request again cannot take effect twice."""
         pauses = Pauses(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
-        self._book.unanswered.ask(request)
+        self._unanswered.ask(request)
         while True:
             try:
                 return await self._store.exchange(
@@ -197,25 +198,16 @@ class Exchanger:
         elif (run := self._book.find(settlement.lease.token)) is not None:
             self._observers.settled(run.job, settlement.verdict)
 
-    def _take_in(self, wants: Wants, answer: Exchanged, request: str) -> bool:
-        """Start what came in time; whether there may be more."""
+    def _take_in(self, wants: Wants, answer: Exchanged, held: Sequence[ClaimedJob]) -> bool:
+        """Start what is held of it; whether there may be more."""
         got = dict.fromkeys(wants.queues, 0)
-        for claimed in answer.claimed.jobs:
+        for claimed in held:
             got[claimed.lease.ref.queue] += 1
         may_be_more = self._appetite.take_in(wants, got)
-        if self._book.unanswered.take(request):
-            self._start(answer.claimed.jobs)
-        else:
-            self._give_back(answer.claimed.jobs)
+        self._start(held)
         for ref in answer.failed:
             self._on_failed(ref)
         return may_be_more
-
-    def _give_back(self, jobs: Sequence[ClaimedJob]) -> None:
-        """The loop was blocked, or the store away: another may have them by now."""
-        for claimed in jobs:
-            logger.warning("job %s came too late to be started; it waits again", claimed.lease.ref)
-            self.finish(claimed, Released())
 
     def _ask_for_more(self) -> None:
         self._hungry = True
@@ -234,7 +226,10 @@ class Exchanger:
             self._watched = wants.queues.keys()
             request = next(self._requests)
             came = await self._work_that_comes(wants, request, pauses)
-            may_be_more = self._take_in(wants, came or Exchanged(), request)
+            answer = came or Exchanged()
+            may_be_more = self._take_in(
+                wants, answer, await self._unanswered.held(self._store, request, answer.claimed.jobs)
+            )
             if came is None:
                 continue  # whoever ended the watch says what is next
             if may_be_more or not came.claimed.jobs:
@@ -246,7 +241,7 @@ class Exchanger:
         """What came within a while; None if the watch was ended."""
         if not wants:
             return Exchanged()
-        self._book.unanswered.ask(request, within_ms=self._watch_ms)
+        self._unanswered.ask(request, within_ms=self._watch_ms)
         try:
             came = await self._wait_and_claim(wants, request)
         except (StoreTooNew, StoreCorrupt):

@@ -167,10 +167,16 @@ class LeaseKeeper:
             if renewal == Renewal.LOST:
                 self._overseen.ask_to_stop(run.lease.token, Stop(StopCause.LEASE_LOST))
 
-    async def _hand_back(self, request: str) -> None:
-        """Before its lease runs out, which would count as a crash."""
-        await self._store.abandon(request)
-        self._book.unanswered.handed_back(request)
+    async def _hand_back_late(self) -> None:
+        """Claims that the loop may not see before their leases run out, which would count as a crash."""
+        if self._store.facts.only_works:
+            return  # from afar nothing can be handed back by its request
+        for request in self._book.unanswered.take_late():
+            try:
+                await self._store.abandon(request)
+            except StoreError as error:
+                self._book.unanswered.ask(request)
+                logger.warning("cannot hand back a claim that is not answered: %s", error)
 
     async def _bring_notices(self) -> None:
         name = self._overseen.info().name
@@ -219,8 +225,7 @@ class LeaseKeeper:
     async def _look_after(self) -> None:
         while True:
             await asyncio.sleep(_LOOK_S if self._book else _IDLE_LOOK_S)
-            for request in self._book.unanswered.late():
-                await self._try("hand back what came too late", self._hand_back, request)
+            await self._hand_back_late()
             await self._overseer.watch_the_loop()
             for run in self._overseer.overdue():
                 await self._overseer.end_overdue(run)
