@@ -3,7 +3,7 @@ import { effect, signal } from "@preact/signals";
 import { asProblem, type Problem } from "../api/problem";
 import { overview as loadOverview } from "../api/queues";
 import type { LiveUpdate, Overview } from "../api/wire";
-import { me } from "../state/session";
+import { may, me } from "../state/session";
 import { behindMs, lastUpdate } from "./live";
 
 const RELOAD_EVERY_MS = 2_000;
@@ -28,7 +28,7 @@ export async function reloadOverview(): Promise<void> {
 }
 
 effect(() => {
-  if (me.value === null) return;
+  if (me.value === null || !may("queues:read")) return;
   void reloadOverview();
   const anyway = setInterval(() => {
     if (!document.hidden && Date.now() - lastLoadMs >= RELOAD_ANYWAY_MS) void reloadOverview();
