@@ -63,6 +63,21 @@ async def test_a_removed_job_comes_back_with_undo_and_goes_without(open_page: Op
     await stage.until(lambda: _is_gone(stage, job.id))
 
 
+async def test_while_a_whole_page_is_removed_the_list_does_not_say_that_it_is_empty(
+    open_page: Opener, stage: Stage
+) -> None:
+    queue = stage.shop.pen.queue("swept")
+    await queue.add_bulk([queue.prepare("item", {"n": n}) for n in range(60)])
+    page = await open_page("/jobs?queue=swept&state=waiting")
+    names, older = page.locator("td .job-name"), page.get_by_role("button", name="Older")
+    await expect(names).to_have_count(50)
+    await page.get_by_role("checkbox", name="Select all on this page").check()
+    await page.get_by_role("button", name="Remove", exact=True).click()
+    await expect(page.get_by_role("heading", name="These are being removed")).to_be_visible()
+    await older.click()
+    await expect(names).to_have_count(10)
+
+
 async def test_a_delayed_job_is_edited_then_promoted(open_page: Opener, stage: Stage) -> None:
     job = await stage.shop.quick.options(delay=3600).add(n=5)
     page = await open_page(f"/queues/{QUEUE}/jobs/{job.id}")
