@@ -78,6 +78,21 @@ async def test_while_a_whole_page_is_removed_the_list_does_not_say_that_it_is_em
     await expect(names).to_have_count(10)
 
 
+async def test_the_list_stands_still_while_jobs_are_selected(open_page: Opener, stage: Stage) -> None:
+    """Fifty new ones would push what is selected off the page."""
+    queue = stage.shop.pen.queue("held")
+    await queue.add("item", {}, id="the-oldest")
+    page = await open_page("/jobs?queue=held")
+    row, names = page.get_by_role("row", name=re.compile("the-oldest")), page.locator("td .job-name")
+    await row.get_by_role("checkbox").check()
+    await queue.add_bulk([queue.prepare("item", {}) for _ in range(50)])
+    await expect(page.get_by_role("navigation", name="Queues").get_by_role("link", name="held 51")).to_be_visible()
+    await expect(row.get_by_role("checkbox")).to_be_checked()
+    await page.get_by_role("button", name="Refresh").click()
+    await expect(row).to_have_count(0)
+    await expect(names).to_have_count(50)
+
+
 async def test_a_delayed_job_is_edited_then_promoted(open_page: Opener, stage: Stage) -> None:
     job = await stage.shop.quick.options(delay=3600).add(n=5)
     page = await open_page(f"/queues/{QUEUE}/jobs/{job.id}")

@@ -29,12 +29,13 @@ interface JobListProps {
 export function JobList({ filter, hidesQueue = false }: JobListProps) {
   const cursor = cursorHere();
   const load = useLoad(JSON.stringify([filter, cursor]), (abort) => jobs.list(filter, cursor, PAGE, abort));
-  // Older pages stay as they are while one reads them.
-  useLiveReload(() => cursor === null && load.reload(), { queue: filter.queue, everyMs: 1_500 });
   const items = load.data?.items ?? [];
   const rows = items.filter((job) => !leaving.value.has(keyOf(job)));
   const { selected, toggle, toggleAll, clear } = useSelection(rows);
   const chosen = rows.filter((job) => selected.has(keyOf(job)));
+  // Older pages stay as they are while one reads them, and rows that are being chosen stay where they are.
+  const isHeld = cursor !== null || chosen.length > 0;
+  useLiveReload(() => !isHeld && load.reload(), { queue: filter.queue, everyMs: 1_500 });
 
   function act(action: jobs.JobAction, which: JobRow[]): void {
     void perform(action, which, load.reload).then(clear);
@@ -64,6 +65,10 @@ export function JobList({ filter, hidesQueue = false }: JobListProps) {
           ))}
           <Button isSmall kind="quiet" onClick={clear}>
             Clear
+          </Button>
+          <span class="muted">the list stands still meanwhile</span>
+          <Button isSmall kind="quiet" icon="retry" onClick={load.reload}>
+            Refresh
           </Button>
         </div>
       )}
