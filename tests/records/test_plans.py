@@ -203,6 +203,14 @@ async def test_runs_in_a_state_or_a_workspace_go_down_an_index(
     assert step.endswith(f"ix_bullpen_run_{index}")
 
 
+async def test_runs_that_ask_a_person_are_looked_for_among_those_that_are_suspended(file_records: Records) -> None:
+    asked = Asked(file_records)
+    await file_records.runs.page(is_asking=True)
+    first, *others = await asked.plan("bullpen_run")
+    assert first.endswith("ix_bullpen_run_state_created (state=?)")
+    assert not [step for step in others if step.startswith("SCAN")]
+
+
 @pytest.mark.parametrize("cursor", [None, "1~k"], ids=["first", "next"])
 @pytest.mark.parametrize("tenant, index", [(None, "created"), ("acme", "tenant_created")])
 async def test_a_page_of_keys_goes_down_an_index(

@@ -18,6 +18,8 @@ interface RunHead {
 }
 
 export interface RunRow extends RunHead {
+  /** A person is to answer; what else is suspended waits for agents. */
+  is_asking: boolean;
   /** Its beginning. */
   prompt: string;
   started_ms: number | null;
@@ -135,13 +137,14 @@ export function isOver(state: RunState): boolean {
 }
 
 export interface RunFilter {
+  /** `suspended` are those that ask a person. */
   state?: string;
   tenant?: string;
   workspace?: string;
 }
 
 export const list = (filter: RunFilter, cursor: string | null, limit: number, abort?: AbortSignal): Promise<Page<RunRow>> =>
-  get("/runs", { ...filter, cursor, limit }, abort);
+  get("/runs", { ...filter, ...(filter.state === "suspended" ? { is_asking: true } : {}), cursor, limit }, abort);
 
 export const one = (id: string, abort?: AbortSignal): Promise<Run> => get(path`/runs/${id}`, {}, abort);
 

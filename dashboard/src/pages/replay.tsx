@@ -39,7 +39,7 @@ export function ReplayPage({ id }: { id: string }) {
           <span>Replay</span>
         </>
       }
-      badge={run && <RunBadge state={run.state} />}
+      badge={run && <RunBadge state={run.state} isAsking={run.tasks.some(({ question }) => question !== null)} />}
       actions={
         <>
           {first?.forked_from && <CompareButton taskId={first.forked_from} runId={id} />}
