@@ -66,8 +66,8 @@ export const one = (ref: JobRef, abort?: AbortSignal): Promise<Job> => get(path`
 export const logs = (ref: JobRef, start: number, end: number, abort?: AbortSignal): Promise<LogPage> =>
   get(path`/queues/${ref.queue}/jobs/${ref.id}/logs`, { start, end }, abort);
 
-export const steps = (ref: JobRef, abort?: AbortSignal): Promise<Page<Step>> =>
-  get(path`/queues/${ref.queue}/jobs/${ref.id}/steps`, {}, abort);
+export const steps = (ref: JobRef, start: number, abort?: AbortSignal): Promise<{ items: Step[]; next_place: number | null }> =>
+  get(path`/queues/${ref.queue}/jobs/${ref.id}/steps`, { start }, abort);
 
 export const flow = (ref: JobRef, abort?: AbortSignal): Promise<FlowNode> => tree(ref, {}, abort);
 
