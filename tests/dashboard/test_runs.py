@@ -1,6 +1,7 @@
 """Runs of agents in the browser: asked for, watched to their end, answered, cancelled."""
 
 import asyncio
+import json
 import re
 from collections.abc import AsyncIterator
 
@@ -206,6 +207,47 @@ async def test_a_log_that_is_not_yet_here_is_said_to_be_read(open_page: Opener, 
     await expect(_steps(page)).not_to_contain_text("Its log is being read")
     await expect(calls).to_contain_text("1")
     await expect(page.get_by_role("region", name="Artifacts").get_by_role("link")).to_have_count(2)
+
+
+async def test_of_a_long_log_the_end_is_shown_and_what_was_before_on_demand(
+    open_page: Opener, stage: AgentStage
+) -> None:
+    run = await stage.done("Say that it was long")
+    lines = [_line("step_started", n, {"step": n}) for n in range(1, 301)]
+    page = await open_page("/runs")
+
+    async def long(route: Route) -> None:
+        heads = {"Content-Type": "text/event-stream"}
+        body = "".join(lines).replace("TASK", run.task_id)
+        await route.fulfill(headers=heads, body=f"{body}event: end\ndata: {{}}\n\n")
+
+    await page.route(re.compile("/stream"), long)
+    await page.goto(f"/runs/{run.run_id}")
+    calls = _steps(page).locator(".story-head", has_text="Step ")
+    await expect(calls).to_have_count(200)
+    await expect(calls.last).to_contain_text("Step 300")
+    await page.get_by_role("button", name="Show 100 of 100 earlier").click()
+    await expect(calls).to_have_count(300)
+    await expect(calls.first).to_contain_text("Step 1")
+
+
+def _line(kind: str, number: int, data: dict[str, object]) -> str:
+    line = {"number": number, "task_id": "TASK", "at_ms": 1, "data": data}
+    return f"event: {kind}\ndata: {json.dumps(line)}\n\n"
+
+
+async def test_the_journal_is_asked_for_from_where_it_goes_on(open_page: Opener, stage: AgentStage) -> None:
+    run = await stage.submit("Wait journal-gate")
+    page = await open_page("/runs")
+    starts: list[str] = []
+    page.on("request", lambda request: starts.extend(re.findall(r"/steps\?start=(\d+)", request.url)))
+    await page.goto(f"/runs/{run.run_id}")
+    await expect(_steps(page).locator(".tool")).to_contain_text("running")
+    stage.gate("journal-gate").touch()
+    await expect(_heading(page)).to_contain_text("Completed")
+    await page.locator(".tool summary").click()
+    await expect(page.locator(".tool")).to_contain_text("the gate journal-gate is open")
+    assert int(starts[-1]) > 0
 
 
 async def test_a_run_at_its_limit_is_to_be_submitted_with_a_higher_one(open_page: Opener, stage: AgentStage) -> None:

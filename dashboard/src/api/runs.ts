@@ -154,16 +154,8 @@ export const streamOf = (id: string, after: number): string => url(path`/runs/${
 
 const STEPS_AT_ONCE = 1_000;
 
-/** All of them. */
-export async function steps(taskId: string, abort?: AbortSignal): Promise<TaskStep[]> {
-  const found: TaskStep[] = [];
-  for (let start: number | null = 0; start !== null; ) {
-    const page: { items: TaskStep[]; next_place: number | null } = await get(path`/tasks/${taskId}/steps`, { start, limit: STEPS_AT_ONCE }, abort);
-    found.push(...page.items);
-    start = page.next_place;
-  }
-  return found;
-}
+export const steps = (taskId: string, start: number, abort?: AbortSignal): Promise<{ items: TaskStep[]; next_place: number | null }> =>
+  get(path`/tasks/${taskId}/steps`, { start, limit: STEPS_AT_ONCE }, abort);
 
 /** One of two runs that are looked at beside each other. */
 export interface CompareSide {
