@@ -76,11 +76,18 @@ export function minuteTime(atMs: number): string {
   return MINUTE.format(atMs);
 }
 
+export function isToday(atMs: number, nowMs: number): boolean {
+  return new Date(atMs).toDateString() === new Date(nowMs).toDateString();
+}
+
+export function dayAndTime(atMs: number): string {
+  return `${DAY.format(atMs)} ${TIME.format(atMs)}`;
+}
+
 /** The time of day; with the day where that is another one. */
 export function moment(atMs: number | null | undefined, nowMs: number): string {
   if (!atMs) return NONE;
-  const isToday = new Date(atMs).toDateString() === new Date(nowMs).toDateString();
-  return isToday ? TIME.format(atMs) : `${DAY.format(atMs)} ${MINUTE.format(atMs)}`;
+  return isToday(atMs, nowMs) ? TIME.format(atMs) : `${DAY.format(atMs)} ${MINUTE.format(atMs)}`;
 }
 
 export function fullTime(atMs: number | null | undefined): string {
