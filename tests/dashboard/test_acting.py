@@ -236,6 +236,7 @@ async def test_limits_of_a_queue_are_set_and_lifted(open_page: Opener, stage: St
     await card.get_by_role("button", name="Save").click()
     await expect(card).to_contain_text("7 at once")
     await card.get_by_role("button", name="Lift all limits").click()
+    await _confirm(page, "Lift all limits")
     await expect(card).to_contain_text("Now: none")
 
 
