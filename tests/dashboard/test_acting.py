@@ -193,6 +193,19 @@ async def test_a_long_retry_is_stopped(open_page: Opener, stage: Stage) -> None:
     await expect(_said(page, "4 jobs will run again")).to_contain_text("stopped; the others are as they were")
 
 
+async def test_what_is_under_way_can_be_stopped_whatever_else_is_said(open_page: Opener, stage: Stage) -> None:
+    page, goes_on = await _retrying_by_twos(open_page, stage, "talked-over")
+    await page.route("**/v1/jobs/actions", lambda route: route.fulfill(json={"items": []}))
+    await page.keyboard.press("j")
+    for _ in range(5):
+        async with page.expect_response("**/v1/jobs/actions"):
+            await page.keyboard.press("r")
+    await expect(_said(page, "1 job will run again")).to_have_count(4)
+    await _said(page, "so far…").get_by_role("button", name="Stop").click()
+    goes_on.set()
+    await expect(_said(page, "4 jobs will run again")).to_be_visible()
+
+
 async def _retrying_by_twos(open_page: Opener, stage: Stage, tag: str) -> tuple[Page, asyncio.Event]:
     """Five dead letters of which two are retried; the rest when the event is set."""
     for _ in range(5):
