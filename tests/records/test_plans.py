@@ -9,6 +9,7 @@ from sqlalchemy import event, insert
 
 from bullpen.records.audit import AuditFilter
 from bullpen.records.model import leading
+from bullpen.records.model.reasons import Order
 from bullpen.records.model.searching import JobFilter
 from bullpen.records.records import Records
 from bullpen.records.runs.words import TaskState
@@ -147,6 +148,18 @@ async def test_of_each_reason_of_failures_two_jobs_are_read(
     jobs = [step for step in steps if "bullpen_job" in step]
     assert [step.partition("USING INDEX ")[2] for step in jobs] == [index] * 2
     assert "SEARCH newest USING INTEGER PRIMARY KEY (rowid=?)" in steps
+
+
+@pytest.mark.parametrize("tenant", [None, "acme"])
+@pytest.mark.parametrize("order", Order)
+async def test_late_failures_are_counted_down_an_index(file_records: Records, order: Order, tenant: str | None) -> None:
+    """Those of last week are not looked at, however many they are."""
+    asked = Asked(file_records)
+    await file_records.jobs.failures(since_ms=1, order=order, tenant=tenant)
+    steps = [step for step in await asked.plan("bullpen_reason") if "bullpen_job" in step]
+    assert steps
+    assert all("ix_bullpen_job_failed_why" in step and "fingerprint=?" in step for step in steps)
+    assert any(step.endswith("finished_ms>?)") for step in steps)
 
 
 async def test_the_split_of_a_queue_by_tenant_reads_its_tallies_once(file_records: Records) -> None:
