@@ -1,6 +1,7 @@
 """What is done to all jobs of a queue, or to all that failed for one reason."""
 
 import re
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from playwright.async_api import Page, expect
@@ -44,6 +45,35 @@ async def test_all_of_a_cause_are_retried(open_page: Opener, stage: Stage) -> No
     await expect(page.locator(".toast", has_text="2 jobs will run again")).to_be_visible()
     await stage.until(lambda: _have_failed(stage, ours, starts=2))
     assert not await _have_failed(stage, others, starts=2)
+
+
+async def test_what_failed_of_late_is_told_apart(open_page: Opener, stage: Stage) -> None:
+    ids = [(await stage.shop.broken.add(why="an outage long ago")).id for _ in range(2)]
+    await stage.until(lambda: _have_failed(stage, ids))
+    last = (await stage.shop.broken.add(why="tonight")).id
+    await stage.until(lambda: _have_failed(stage, [last]))
+    page = await open_page("/failures")
+    rows = page.get_by_role("table").get_by_role("row")
+    then, now = (rows.filter(has_text=why) for why in ("an outage long ago", "tonight"))
+    await expect(then).to_be_visible()
+    await page.get_by_label("Order").select_option("newest")
+    await expect(rows.nth(1)).to_contain_text("tonight")
+    await page.get_by_label("Failed", exact=True).select_option("3600000")
+    await expect(page).to_have_url(re.compile("within=3600000"))
+    await expect(now).to_be_visible()
+    await page.clock.set_fixed_time(datetime.now(UTC) + timedelta(days=2))
+    await page.reload()
+    await expect(page.get_by_role("heading", name="Nothing has failed in the last hour")).to_be_visible()
+
+
+async def test_of_very_many_reasons_it_is_said_that_there_are_more(open_page: Opener, stage: Stage) -> None:
+    page = await open_page("/settings")
+    group = {"queue": QUEUE, "name": "n", "count": 1, "newest_ms": 1, "oldest_ms": 1, "error": "e"}
+    items = [{**group, "fingerprint": f"{n:012}"} for n in range(100)]
+    told = {"items": items, "next_cursor": None, "has_more": True, "behind_ms": 0}
+    await page.route("**/v1/failures*", lambda route: route.fulfill(json=told))
+    await page.goto("/failures")
+    await expect(page.get_by_text("The first 100 reasons; choose a queue or a time")).to_be_visible()
 
 
 async def test_all_delayed_jobs_are_promoted_and_all_that_wait_are_drained(open_page: Opener, stage: Stage) -> None:
