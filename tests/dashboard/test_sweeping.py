@@ -17,9 +17,12 @@ IDLE = "idle"
 """Nobody works on this queue."""
 
 
-async def _carry_out(page: Page, entry: str, verb: str) -> None:
+async def _carry_out(page: Page, entry: str, verb: str, state: str) -> None:
+    """To two jobs that are in this state."""
+    await expect(page.get_by_role("button", name=re.compile(rf"^{state} ?2$"))).to_be_visible()
     await page.get_by_role("button", name="More actions").click()
     await page.get_by_role("menuitem", name=re.compile(entry)).click()
+    await expect(page.get_by_role("dialog")).to_contain_text("At the last count: 2 jobs.")
     await page.get_by_role("dialog").get_by_role("button", name=verb, exact=True).click()
 
 
@@ -27,7 +30,7 @@ async def test_all_failed_jobs_of_a_queue_are_retried(open_page: Opener, stage: 
     ids = [(await stage.shop.broken.add(why="all of them")).id for _ in range(2)]
     await stage.until(lambda: _have_failed(stage, ids))
     page = await open_page(f"/queues/{QUEUE}")
-    await _carry_out(page, "Retry all failed jobs", "Retry all")
+    await _carry_out(page, "Retry all failed jobs", "Retry all", "Failed")
     await expect(page.locator(".toast", has_text="Failed jobs wait again")).to_be_visible()
     await stage.until(lambda: _have_failed(stage, ids, starts=2))
 
@@ -41,6 +44,7 @@ async def test_all_of_a_cause_are_retried(open_page: Opener, stage: Stage) -> No
     row = page.get_by_role("row", name=re.compile("wanted by us"))
     await expect(row.locator("td").first).to_have_text("2")
     await row.get_by_role("button", name="Retry all of broken").click()
+    await expect(page.get_by_role("dialog")).to_contain_text("(2 jobs) wait again")
     await page.get_by_role("dialog").get_by_role("button", name="Retry", exact=True).click()
     await expect(page.locator(".toast", has_text="2 jobs will run again")).to_be_visible()
     await stage.until(lambda: _have_failed(stage, ours, starts=2))
@@ -80,11 +84,11 @@ async def test_all_delayed_jobs_are_promoted_and_all_that_wait_are_drained(open_
     queue = stage.shop.pen.queue(IDLE)
     await queue.add_bulk([queue.prepare("item", {}, delay=3600) for _ in range(2)])
     page = await open_page(f"/queues/{IDLE}")
-    await _carry_out(page, "Promote all delayed jobs", "Promote all")
+    await _carry_out(page, "Promote all delayed jobs", "Promote all", "Delayed")
     await expect(page.locator(".toast", has_text="Delayed jobs may run now")).to_be_visible()
     counts = await queue.counts()
     assert (counts.waiting, counts.delayed) == (2, 0)
-    await _carry_out(page, "Drain", "Drain")
+    await _carry_out(page, "Drain", "Drain", "Waiting")
     await expect(page.locator(".toast", has_text="Waiting jobs are removed")).to_be_visible()
     assert (await queue.counts()).waiting == 0
 
@@ -94,7 +98,7 @@ async def test_completed_jobs_are_cleaned(open_page: Opener, stage: Stage) -> No
         await (await stage.shop.quick.add(n=n)).result(timeout=60)
     page = await open_page(f"/queues/{QUEUE}?state=completed")
     await expect(page.locator("td .job-name")).to_have_count(2)
-    await _carry_out(page, "Clean completed jobs", "Remove completed")
+    await _carry_out(page, "Clean completed jobs", "Remove completed", "Completed")
     await expect(page.locator(".toast", has_text="Completed jobs are removed")).to_be_visible()
     await expect(page.get_by_role("heading", name="No job is in this state")).to_be_visible()
     assert (await stage.shop.pen.queue(QUEUE).counts()).completed == 0
