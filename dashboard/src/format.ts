@@ -8,6 +8,8 @@ const DAY = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" })
 const FULL = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "long" });
 
 export const NONE = "–";
+/** In which all times are shown: the browser's own. */
+export const ZONE = new Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 const SECOND = 1_000;
 const HOUR = 3_600 * SECOND;

@@ -228,9 +228,11 @@ async def _retrying_by_twos(open_page: Opener, stage: Stage, tag: str) -> tuple[
 
 async def test_a_schedule_runs_now_is_paused_resumed_and_removed(open_page: Opener, stage: Stage) -> None:
     await stage.shop.pen.schedule("nightly", stage.shop.quick.prepare(n=1), cron="0 3 * * *")
-    page = await open_page("/schedules")
+    page = await open_page("/schedules", timezone_id="Asia/Tokyo")
     row = page.get_by_role("row", name=re.compile("nightly"))
-    await expect(row).to_contain_text("0 3 * * *")
+    await expect(row).to_contain_text("0 3 * * * UTC")
+    await expect(row).to_contain_text("12:00")
+    await expect(page.get_by_role("columnheader", name="Next runs (Asia/Tokyo)")).to_be_visible()
     await row.get_by_role("button", name="Run now").click()
     await expect(_said(page, "runs now")).to_be_visible()
     await row.get_by_role("button", name="Pause nightly").click()
