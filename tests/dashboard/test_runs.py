@@ -9,7 +9,10 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import FilePayload, Locator, Page, Route, expect
 
+from bullpen.agents.llm.health import HealthRules
+from bullpen.agents.llm.shared_health import HealthInRecords
 from bullpen.agents.words import Submitted, TaskRequest
+from bullpen.errors import ModelTimeout
 from bullpen.records.runs.words import ProgressKind
 from tests.dashboard.agentstage import TENANT, AgentStage, agent_stage
 from tests.dashboard.conftest import Opener, set_hidden
@@ -393,6 +396,31 @@ async def test_runs_of_a_workspace_are_told_apart(open_page: Opener, stage: Agen
     await page.get_by_role("textbox", name="Workspace").fill("west")
     await page.keyboard.press("Enter")
     await expect(page.get_by_role("heading", name="No run fits")).to_be_visible()
+
+
+async def test_workers_show_what_runs_lean_on(open_page: Opener, stage: AgentStage) -> None:
+    page = await open_page("/workers")
+    providers = page.get_by_role("region", name="Providers of models")
+    await expect(providers).to_contain_text("nothing bad is known of any")
+    await expect(page.get_by_role("region", name="Sandboxes")).to_have_count(0)
+    records, rules = await stage.agents.records(), HealthRules()
+    now_ms = records.database.clock.now_ms()
+    health = HealthInRecords(records.providers)
+    for _ in range(rules.down_after):
+        await health.change("faraway", lambda now: now.after_error(ModelTimeout("silence"), now_ms, rules))
+    members = [
+        {"id": "b1", "state": "in-use", "since_ms": now_ms, "tenant": "acme"},
+        {"id": "b2", "state": "warm", "since_ms": now_ms},
+    ]
+    told = {"driver": "bubblewrap", "isolation": "namespace", "sandboxes": members}
+    await records.sandboxes.tell("a pool", "one", json.dumps(told).encode())
+    await page.reload()
+    await expect(providers.get_by_role("row", name=re.compile("faraway"))).to_contain_text(
+        re.compile("Down.*model-timeout")
+    )
+    sandboxes = page.get_by_role("region", name="Sandboxes")
+    await expect(sandboxes).to_contain_text("1 of 2 sandboxes in use")
+    await expect(sandboxes.get_by_role("row", name=re.compile("b1"))).to_contain_text("acme")
 
 
 async def test_a_run_that_is_not_there_says_so(open_page: Opener) -> None:
