@@ -40,7 +40,8 @@ async def test_j_and_k_move_enter_opens_and_x_selects(open_page: Opener, stage: 
     await expect(page.locator("td .job-name")).to_have_count(3)
     for key in ("j", "j", "k", "j", "x"):
         await page.keyboard.press(key)
-    await expect(page.locator("tr.is-focused")).to_have_count(1)
+    await expect(page.locator("tr[aria-current]")).to_have_count(1)
+    await expect(page.locator("tr[aria-current]")).to_be_focused()
     await expect(page.get_by_text("1 job selected")).to_be_visible()
     await page.keyboard.press("Escape")
     await expect(page.get_by_text("1 job selected")).to_have_count(0)

@@ -1,6 +1,7 @@
 """Every page shows what it is about, under its own address."""
 
 import re
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from playwright.async_api import Locator, Page, expect
@@ -149,6 +150,15 @@ async def test_what_the_log_has_forgotten_is_said_to_be_forgotten(open_page: Ope
     timeline = page.get_by_role("region", name="Timeline")
     await expect(timeline.locator("li").nth(1)).to_contain_text("Start 1 is no longer known")
     await expect(timeline.locator("li").nth(2)).to_contain_text("start 2")
+
+
+async def test_the_timeline_of_another_day_says_the_day(open_page: Opener, stage: Stage) -> None:
+    job = await stage.shop.quick.options(delay=3600).add(n=1)
+    page = await open_page("/settings")
+    await page.clock.set_fixed_time(datetime.now(UTC) + timedelta(days=2))
+    await page.goto(f"/queues/{QUEUE}/jobs/{job.id}")
+    times = page.get_by_role("region", name="Timeline").locator("li > time")
+    await expect(times.first).to_have_text(re.compile(r"^\d{1,2} [A-Z][a-z]{2,3} \d\d:\d\d:\d\d$"))
 
 
 async def test_a_flow_is_a_graph_of_its_jobs(open_page: Opener, stage: Stage) -> None:

@@ -338,9 +338,11 @@ async def test_a_person_answers_what_became_of_a_call(
             while (task := await client.get(path))["state"] != "suspended":
                 await asyncio.sleep(0.05)
             assert task["question"]["tool"] == "send"
+            assert [one["is_asking"] for one in (await client.get("/v1/runs", is_asking="true"))["items"]] == [True]
             assert (await client.post(f"{path}/answer", {}, status=400))["field"] == "result"
             await client.post(f"{path}/answer", answer)
             run = await over(client, sent["run_id"])
+    assert (await client.get("/v1/runs", is_asking="true"))["items"] == []
     assert run["tasks"][0]["result"]["output"] == f"so: {output}"
     whats = [one["what"] for one in (await client.get(f"{path}/steps"))["items"]]
     # One that let the call be made once more has served with that: it says nothing about the next time.

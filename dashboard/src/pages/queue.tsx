@@ -60,7 +60,7 @@ function Actions({ queue, reload }: { queue: QueueDetail; reload: () => void }) 
           name: plan.name,
           isDangerous: plan.isDangerous ?? false,
           onPick: () =>
-            void carryOut(queue.name, plan).then((isDone) => {
+            void carryOut(queue, plan).then((isDone) => {
               if (isDone && plan.action === "obliterate") navigate("/");
               else reload();
             }),

@@ -3,39 +3,20 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { queuePage } from "../addresses";
 import type { Queue } from "../api/wire";
+import { entriesHere, type Entry } from "../entries";
 import { count } from "../format";
 import { liveSign } from "../live/live";
 import { overview } from "../live/overview";
 import { currentPath } from "../router";
 import { isIdleShown, sorted } from "../state/idle";
-import { logOut, may, me } from "../state/session";
+import { logOut, me } from "../state/session";
 import { isHelpOpen } from "../state/shortcuts";
 import { attempt } from "../state/toasts";
 import { isDark, toggleTheme } from "../state/theme";
 import { Button } from "./button";
 import { IdleButton } from "./idle";
-import { Icon, Mark, type IconName } from "./icon";
+import { Icon, Mark } from "./icon";
 import { countOf, ready } from "./state";
-
-interface Entry {
-  name: string;
-  icon: IconName;
-  address: string;
-  needs: string;
-}
-
-const ENTRIES: Entry[] = [
-  { name: "Overview", icon: "overview", address: "/", needs: "me:read" },
-  { name: "Jobs", icon: "jobs", address: "/jobs", needs: "jobs:read" },
-  { name: "Runs", icon: "runs", address: "/runs", needs: "runs:read" },
-  { name: "Failures", icon: "failures", address: "/failures", needs: "jobs:read" },
-  { name: "Dead letters", icon: "dead", address: "/dead-letters", needs: "jobs:read" },
-  { name: "Schedules", icon: "schedules", address: "/schedules", needs: "schedules:read" },
-  { name: "Workers", icon: "workers", address: "/workers", needs: "workers:read" },
-  { name: "Credits", icon: "credits", address: "/credits", needs: "credits:read" },
-  { name: "Audit", icon: "audit", address: "/audit", needs: "audit:read" },
-  { name: "Settings", icon: "settings", address: "/settings", needs: "me:read" },
-];
 
 export function Shell({ children }: { children: ComponentChildren }) {
   const [isOpen, setOpen] = useState(false);
@@ -60,7 +41,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
           <LiveSign />
         </div>
         <nav class="nav" aria-label="Pages">
-          {ENTRIES.filter((entry) => may(entry.needs)).map((entry) => (
+          {entriesHere().map((entry) => (
             <NavLink key={entry.address} entry={entry} />
           ))}
         </nav>

@@ -13,7 +13,7 @@ from bullpen.agents.words import TaskResult, TaskTerms
 from bullpen.job.entries import JournalEntry
 from bullpen.records.credits.budget import account_of
 from bullpen.records.credits.words import Account
-from bullpen.records.runs.words import Run, Task
+from bullpen.records.runs.words import Run, Task, TaskState
 from bullpen.server.models.comparing import ComparisonShown, SideShown, StepPairShown
 from bullpen.server.models.runs import BudgetShown, RunRow, RunShown, TaskShown, shown_result
 from bullpen.server.models.steps import CallResultShown, CallShown, MessageShown, TaskStepShown, UsageShown
@@ -24,16 +24,19 @@ _decode = msgspec.json.decode
 
 
 async def shown_runs(site: Site, runs: Sequence[Run]) -> list[RunRow]:
-    """With the beginning of what was asked, and its cost; three questions for all of them."""
+    """With the beginning of what was asked, and its cost; a few questions for all of them."""
+    suspended = [run.id for run in runs if run.state is TaskState.SUSPENDED]
+    asking = await site.records.runs.asking(suspended) if suspended else set[str]()
     firsts = await site.records.runs.first_tasks([run.id for run in runs])
     budgets = await site.records.credits.budgets([account_of(first.id) for first in firsts.values()])
-    return [_row(run, firsts.get(run.id), budgets) for run in runs]
+    return [_row(run, firsts.get(run.id), budgets, is_asking=run.id in asking) for run in runs]
 
 
-def _row(run: Run, first: Task | None, budgets: Mapping[str, Account]) -> RunRow:
+def _row(run: Run, first: Task | None, budgets: Mapping[str, Account], *, is_asking: bool) -> RunRow:
     account = budgets.get(account_of(first.id)) if first else None
     return RunRow(
         **_head(run),
+        is_asking=is_asking,
         task_id=first.id if first else None,
         task_type=first.kind if first else None,
         model=_terms(first).model if first else None,

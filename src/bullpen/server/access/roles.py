@@ -68,6 +68,22 @@ OF_QUEUES = frozenset(
 )
 """What makes sense within some queues: who sees no others has none of the rest, whatever the role says."""
 
+OF_ALL_TENANTS = frozenset(
+    {
+        "queues:write",
+        "limits:write",
+        "workers:read",
+        "providers:read",
+        "sandboxes:read",
+        "sandboxes:write",
+        "metrics:read",
+        "credits:write",
+        "tenants:read",
+        "tenants:write",
+    }
+)
+"""What every route refuses to a caller with a tenant, whatever the role says."""
+
 _READS = frozenset(word for word in PERMISSIONS if word.endswith(":read"))
 _ADMIN_ONLY = frozenset(
     {

@@ -240,6 +240,8 @@ class RunHead(Shown):
 
 
 class RunRow(RunHead):
+    is_asking: bool
+    """A person is to answer one of its tasks; what else is suspended waits for other agents."""
     task_id: str | None
     task_type: str | None
     model: str | None

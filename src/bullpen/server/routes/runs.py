@@ -51,12 +51,18 @@ async def runs(
     state: TaskState | None = None,
     tenant: Text = None,
     workspace: Text = None,
+    is_asking: bool = False,
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
     cursor: Cursor = None,
 ) -> Page[RunRow]:
-    """Runs, the newest first, each with the beginning of what was asked."""
+    """Runs, the newest first, each with the beginning of what was asked; `is_asking`: those that ask a person."""
     page = await site.records.runs.page(
-        tenant=tenant_of(caller, tenant), workspace=workspace, state=state, limit=limit, cursor=cursor
+        tenant=tenant_of(caller, tenant),
+        workspace=workspace,
+        state=state,
+        is_asking=is_asking,
+        limit=limit,
+        cursor=cursor,
     )
     return Page(items=await shown_runs(site, page.runs), next_cursor=page.cursor)
 
