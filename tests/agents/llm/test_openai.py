@@ -196,9 +196,10 @@ async def test_a_refusal_in_words_is_a_refusal() -> None:
     assert (reply.text, reply.stop) == ("I will not.", StopReason.REFUSED)
 
 
-async def test_an_empty_answer_is_none_but_its_usage_is_known() -> None:
+@pytest.mark.parametrize("finish", ["stop", "tool_calls", "function_call", "whatever"])
+async def test_an_empty_answer_is_none_but_its_usage_is_known(finish: str) -> None:
     with pytest.raises(BadAnswer, match="empty answer") as caught:
-        await reply_to(stream(words()))
+        await reply_to(stream(words(" ", finish=finish)))
     assert isinstance(caught.value.usage, Usage)
     assert caught.value.may_cost
 
