@@ -105,7 +105,8 @@ class _Activation:
         except asyncio.CancelledError:
             # A worker that stops only gives the task back: the next one goes on.
             if self._ctx.is_cancel_asked:
-                await asyncio.shield(self._end(Ending(Stop.CANCELLED, problem_at(Stop.CANCELLED))))
+                with contextlib.suppress(LeaseLost):  # whoever asked has ended it already
+                    await asyncio.shield(self._end(Ending(Stop.CANCELLED, problem_at(Stop.CANCELLED))))
             raise
         except NeedsAnswer as question:
             raise await self._suspended(question) from None
