@@ -210,6 +210,18 @@ async def test_an_agent_that_needs_more_than_was_set_aside_for_it_spends_up_to_i
         assert await records.credits.unbalanced() == []
 
 
+async def test_one_that_cannot_pay_for_its_agents_ends_with_its_credits(agents_with: Making, records: Records) -> None:
+    """What is set aside for it, and the rest of the purse, is less than its two agents need."""
+    async with agents_with(researches, deposit=60) as agents, working(agents):
+        result = await _run(agents, questions=("sun", "stars"), max_credits=200)
+        assert result.error is not None
+        assert (result.stop_reason, result.error.code) == ("credits", "E003")
+        assert [task.id for task in await agents.tasks(result.run_id)] == [result.task_id]
+        purse = await records.credits.balance(TENANT)
+        assert (purse.held, purse.spent) == (0, 0)
+        assert await records.credits.unbalanced() == []
+
+
 async def test_all_of_it_is_cancelled(agents_with: Making, records: Records) -> None:
     async with agents_with(researches) as agents:
         sent = await agents.submit(TaskRequest(prompt="the sky", task_type="wide_research"), tenant=TENANT)
