@@ -42,11 +42,12 @@ async def complete(provider: Provider, request: Request, on_delta: Callable[[Del
                 on_delta(delta)
     reply = gathering.reply()
     if reply.stop not in _MAY_BE_EMPTY and not reply.calls and not reply.text.strip():
-        raise BadAnswer(
-            f"{provider.name}: {reply.model} gave an empty answer",
-            provider=provider.name,
-            model=reply.model,
-            usage=reply.usage,
-            is_whole=True,
-        )
+        raise bad_answer(reply, "gave an empty answer")
     return reply
+
+
+def bad_answer(reply: Reply, what: str) -> BadAnswer:
+    """The error about a reply that came whole, and is of no use."""
+    return BadAnswer(
+        f"{reply.model} {what}", provider=reply.provider, model=reply.model, usage=reply.usage, is_whole=True
+    )

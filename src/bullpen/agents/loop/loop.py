@@ -4,7 +4,7 @@ Places of the journal: a call of a model has one, a call of a tool two, the seco
 who is asked what became of it. So the same conversation has the same places in every activation.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -144,10 +144,13 @@ class AgentLoop:
 
     # ── a call of a model ────────────────────────────────────────────────────────────────
 
-    async def ask(self, request: Request, *, may_wait: bool = False) -> Reply:
+    async def ask(
+        self, request: Request, *, may_wait: bool = False, check: Callable[[Reply], object] = lambda _: None
+    ) -> Reply:
         """What the model says: from the record, or asked now, with the most that it can cost held before.
 
         `may_wait`: the next step is put on record, or `flush` is called, before anything else is waited for.
+        `check` raises BadAnswer for a reply that is not to be on record.
         """
         place = self.take_places(1)
         entry = self._recorder.at(place)
@@ -159,6 +162,7 @@ class AgentLoop:
             keyed = msgspec.structs.replace(request, idempotency_key=f"{self._recorder.key(place)}/{entry.attempts}")
             try:
                 reply = await complete(self._provider, keyed, self._options.on_delta)
+                check(reply)
             except ModelError as error:
                 await self._recorder.give_up(entry, price=self._models.cost_of(error), memo=memo)
                 raise
