@@ -206,3 +206,9 @@ async def test_a_limit_says_when_to_come_back() -> None:
     with pytest.raises(ModelLimited) as caught:
         await reply_to(whole({"error": {"message": "slow"}}, 429, retry_after="0.5"))
     assert caught.value.retry_after == 0.5
+
+
+def test_tools_that_are_not_to_be_called_are_told_all_the_same() -> None:
+    """What was called before is in the conversation: providers refuse calls of tools that they were not told of."""
+    body = AnthropicProvider(endpoint("http://localhost")).body(ask(tools=(WEATHER,), tool_choice="none"))
+    assert (len(body["tools"]), body["tool_choice"]) == (1, {"type": "none"})

@@ -316,3 +316,9 @@ async def test_a_probe_asks_for_the_models() -> None:
             await provider.probe()
         await provider.close()
         await provider.close()
+
+
+def test_tools_that_are_not_to_be_called_are_told_all_the_same() -> None:
+    """What was called before is in the conversation: providers refuse calls of tools that they were not told of."""
+    body = OpenAIProvider(endpoint("http://localhost")).body(ask(tools=(WEATHER,), tool_choice="none"))
+    assert (len(body["tools"]), body["tool_choice"]) == (1, "none")

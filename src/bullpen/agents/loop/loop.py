@@ -78,8 +78,8 @@ class AgentLoop:
 
     async def _run(self, model: str, conversation: Conversation) -> LoopResult:
         text = ""
-        while (stop := self._limit_reached()) is None:
-            try:
+        try:
+            while (stop := self._limit_reached()) is None:
                 conversation = await self._fitted(model, conversation)
                 reply = await self.ask(self._request(model, conversation), may_wait=True)
                 self._counted, self._counted_at = reply.usage, len(conversation)
@@ -89,10 +89,20 @@ class AgentLoop:
                     return self._result(stop, text)
                 answers = await self._use_tools(reply.calls)
                 conversation = conversation.then(reply.message(), results(*answers))
-            except CreditsShort as short:
-                self.short = short
-                return self._result(Stop.CREDITS, text)
+            if stop is Stop.MAX_TOOL_CALLS:
+                text = await self._last_words(model, conversation) or text
+        except CreditsShort as short:
+            self.short = short
+            stop = Stop.CREDITS
         return self._result(stop, text)
+
+    async def _last_words(self, model: str, conversation: Conversation) -> str:
+        """What it makes of its last calls, with no more of them: what they found is paid, and would not be read."""
+        conversation = await self._fitted(model, conversation)
+        request = msgspec.structs.replace(self._request(model, conversation), tool_choice=NONE)
+        reply = await self.ask(request, may_wait=True, is_last=True)
+        stop_of(reply)
+        return reply.text
 
     def _request(self, model: str, conversation: Conversation) -> Request:
         return Request(
@@ -121,11 +131,12 @@ class AgentLoop:
         limits = self._limits
         if self._steps >= limits.steps:
             return Stop.MAX_STEPS
-        if 0 < limits.tool_calls <= self._tool_calls:
-            return Stop.MAX_TOOL_CALLS
         if sum(usage.total_tokens for usage in self._usage.values()) >= limits.tokens:
             return Stop.MAX_TOKENS
-        return Stop.TIMEOUT if self._worked_ms >= limits.seconds * 1000 else None
+        if self._worked_ms >= limits.seconds * 1000:
+            return Stop.TIMEOUT
+        # The last, as one more call of the model comes after it.
+        return Stop.MAX_TOOL_CALLS if 0 < limits.tool_calls <= self._tool_calls else None
 
     def _result(self, stop: Stop, text: str) -> LoopResult:
         return LoopResult(
@@ -145,11 +156,17 @@ class AgentLoop:
     # ── a call of a model ────────────────────────────────────────────────────────────────
 
     async def ask(
-        self, request: Request, *, may_wait: bool = False, check: Callable[[Reply], object] = lambda _: None
+        self,
+        request: Request,
+        *,
+        may_wait: bool = False,
+        is_last: bool = False,
+        check: Callable[[Reply], object] = lambda _: None,
     ) -> Reply:
         """What the model says: from the record, or asked now, with the most that it can cost held before.
 
         `may_wait`: the next step is put on record, or `flush` is called, before anything else is waited for.
+        `is_last`: nothing comes after it, whatever it says.
         `check` raises BadAnswer for a reply that is not to be on record.
         """
         place = self.take_places(1)
@@ -167,7 +184,7 @@ class AgentLoop:
                 await self._recorder.give_up(entry, price=self._models.cost_of(error), memo=memo)
                 raise
             price = self._price_of(reply, most)
-            is_last = not reply.calls and request.tool_choice != NONE
+            is_last = is_last or not (reply.calls or request.tool_choice == NONE)
             told = self._telling.answered(self._steps + 1, reply, spent=self._price + price, is_last=is_last)
             if self._options.before_finish is not None:
                 told = await self._options.before_finish() + told
