@@ -19,7 +19,7 @@ from bullpen.agents.llm.words import Reply, Request, ToolSpec, system, user
 from bullpen.agents.loop.fitting import fitted, room_for
 from bullpen.agents.loop.loop import AgentLoop, stop_of
 from bullpen.agents.loop.recorder import Recorder
-from bullpen.agents.loop.steps import FAN_OUT
+from bullpen.agents.loop.steps import FAN_OUT, check_fits
 from bullpen.agents.loop.words import Stop
 from bullpen.agents.submitting import Prepared, add_task
 from bullpen.agents.words import TaskResult, TaskTerms
@@ -109,7 +109,9 @@ class Research:
     async def _fan_out(self, questions: list[str]) -> JournalEntry:
         """A task for each question, made once: the step that has their ids."""
         place = self._loop.take_places(1)
-        if (entry := self._recorder.at(place)) is not None and entry.value is not None:
+        entry = self._recorder.at(place)
+        check_fits(entry, FAN_OUT)
+        if entry is not None and entry.value is not None:
             return entry
         before = await self._children_before()
         prepared = [self._prepared(question, len(questions), before) for question in questions]

@@ -51,7 +51,7 @@ class _Workshop:
 
     def loop(self, recorder: Recorder, saves: Any) -> AgentLoop:
         calls = tuple(CallTurn("work", {"n": n}, id=f"c{n}") for n in range(3))
-        script = Script([Turn(calls=calls, usage=Usage(1, 1)), Turn(text="done", usage=Usage(1, 1))])
+        script = Script((Turn(calls=calls, usage=Usage(1, 1)), Turn(text="done", usage=Usage(1, 1))))
         options = LoopOptions(limits=LIMITS, context=_CONTEXT, saves=saves)
         return AgentLoop(recorder, ScriptedProvider(script), MODELS, Toolbox([self.tool()]), options)
 

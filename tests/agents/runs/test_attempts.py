@@ -16,10 +16,13 @@ from bullpen.agents.surroundings import Around
 from bullpen.agents.tools.policy import Policy
 from bullpen.agents.tools.tool import Tool, ToolContext, tool
 from bullpen.errors import CheckpointFailed
+from bullpen.job.entries import JournalEntry
 from bullpen.job.options import fixed
+from bullpen.records.journal import SqlJournal
 from bullpen.records.records import Records
-from bullpen.records.runs.words import ProgressKind, Task
-from tests.agents.runs.conftest import TENANT, Making, working
+from bullpen.records.runs.words import ProgressKind, Task, TaskState
+from tests.agents.runs.conftest import TENANT, Making, jobs_are_there, working
+from tests.worker.waiting import until
 
 _PATIENCE_S = 60
 _QUEUE = "agent-standard"
@@ -115,3 +118,25 @@ async def test_a_run_whose_checkpoint_cannot_be_put_on_record_ends_with_that(
         assert (result.status, result.error.code) == ("failed", "E013")
         assert (await records.credits.balance(TENANT)).held == 0
         assert await records.credits.unbalanced() == []
+
+
+async def test_a_run_that_no_longer_fits_its_journal_waits_for_whoever_knows_what_to_do(
+    agents_with: Making, records: Records
+) -> None:
+    """It has not failed: nothing that is on record is lost."""
+    async with agents_with(_walks, [_stumbling(0)]) as agents:
+        sent = await agents.submit("go", tenant=TENANT)
+        journal = SqlJournal(records.database)
+        async with journal.writing() as on:
+            await on.open(sent.task_id)
+            await on.begin(sent.task_id, 0)
+            await on.append(sent.task_id, [JournalEntry(0, "another", value=b"{}")], epoch=0)
+        async with working(agents):
+            await jobs_are_there(agents)
+            job = agents.pen.queue(_QUEUE).job(sent.task_id)
+            record = await until(job.record, lambda record: record.note is not None)
+        assert record.note == (
+            "the task no longer fits its journal: step 0 was 'another', and the task comes to 'llm:parrot' there"
+        )
+        assert (await agents.run(sent.run_id)).state is TaskState.SUSPENDED
+        await agents.cancel(sent.run_id)

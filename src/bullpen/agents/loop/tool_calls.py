@@ -21,7 +21,7 @@ from bullpen.agents.loop.options import LoopOptions
 from bullpen.agents.loop.progress import ToolProgress
 from bullpen.agents.loop.recorder import Recorder
 from bullpen.agents.loop.resuming import AfterCrash
-from bullpen.agents.loop.steps import OVER_LIMIT, REFUSED
+from bullpen.agents.loop.steps import OVER_LIMIT, REFUSED, check_fits
 from bullpen.agents.loop.tally import worked_ms
 from bullpen.agents.loop.telling import Telling
 from bullpen.agents.sandbox.base import Level
@@ -81,6 +81,7 @@ class ToolCalls:
     async def _refuse(self, place: int, call: ToolCall) -> ToolResult:
         """What the model is told of a call beyond those that it may make; on record with the next `flush`."""
         entry = self._recorder.at(place)
+        check_fits(entry, call.name, REFUSED, OVER_LIMIT)
         if entry is not None and entry.value is not None:
             return _decode_result(entry.value)
         error = ToolError(f"{call.name!r} was not called: no more than {self._limits.tool_calls} calls may be made")
@@ -107,6 +108,7 @@ class ToolCalls:
     async def _make(self, place: int, call: ToolCall) -> ToolResult:
         """What a tool answers: from the record, or called now."""
         entry = self._recorder.at(place)
+        check_fits(entry, call.name, REFUSED, OVER_LIMIT)
         if entry is not None and entry.value is not None:
             return _decode_result(entry.value)
         try:
