@@ -19,6 +19,7 @@ from bullpen.remote import messages
 from bullpen.remote.address import ServerAddress
 from bullpen.remote.connection import Connection
 from bullpen.remote.messages import LONGEST_WAIT_S, Entry, HeldLease
+from bullpen.remote.parts import in_parts
 from bullpen.remote.settling import SettleAnswer, SettleAsk, told
 from bullpen.stores.base import (
     Added,
@@ -129,11 +130,13 @@ class RemoteStore:
         return Claimed(claimed)
 
     async def settle(self, settlements: Sequence[Settlement], *, request: str) -> Sequence[SettleOutcome]:
-        ask = SettleAsk(settlements=[told(one) for one in settlements], request=request)
-        answer = await self._connection.call("settle", ask, SettleAnswer)
+        outcomes: list[SettleOutcome] = []
+        for number, part in enumerate(in_parts([told(one) for one in settlements])):
+            ask = SettleAsk(settlements=part, request=f"{request}.{number}")
+            outcomes += (await self._connection.call("settle", ask, SettleAnswer)).outcomes
         for settlement in settlements:
             self._forget(settlement.lease)
-        return answer.outcomes
+        return outcomes
 
     def _forget(self, lease: Lease) -> None:
         # The same job may be ours again by now, under another lease.
