@@ -38,6 +38,8 @@ from bullpen.stores.base import (
 
 _WORDS_PATIENCE_S = 5.0
 """How long a job's words may take to arrive before they are given up."""
+_LONGEST_LINE = 65_536
+"""Of a line with more, the rest is cut off: the server would refuse it, and the lines with it."""
 _STEP_PATIENCE_S = 20.0
 """How long a step waits for a server that is away, before its attempt fails of that."""
 _ENTRANCE_PATIENCE_S = 60.0
@@ -209,9 +211,12 @@ class RemoteStore:
         await self._connection.call("progress", ask, messages.Nothing, patience_s=_WORDS_PATIENCE_S)
 
     async def add_log(self, ref: JobRef, lines: Sequence[str]) -> int:
-        request = uuid.uuid4().hex
-        ask = messages.LogAsk(lease=self._lease_of(ref), lines=list(lines), request=request, lease_ms=self._lease_ms)
-        return (await self._connection.call("log", ask, messages.LogAnswer, patience_s=_WORDS_PATIENCE_S)).kept
+        kept = 0
+        for part in in_parts(line[:_LONGEST_LINE] for line in lines):
+            lease, request = self._lease_of(ref), uuid.uuid4().hex
+            ask = messages.LogAsk(lease=lease, lines=part, request=request, lease_ms=self._lease_ms)
+            kept = (await self._connection.call("log", ask, messages.LogAnswer, patience_s=_WORDS_PATIENCE_S)).kept
+        return kept
 
     def _lease_of(self, ref: JobRef, epoch: int | None = None) -> HeldLease:
         lease = self._held.get(ref)
