@@ -59,6 +59,7 @@ REFUSALS: dict[str, tuple[int, str]] = {
     "body-too-large": (413, "The body is too large"),
     "bad-request": (422, "The request cannot be read"),
     "too-many-attempts": (429, "Too many attempts"),
+    "issuer-unavailable": (503, "The identity provider does not answer"),
     "internal": (500, "Something went wrong inside"),
 }
 """The server's own codes: status and title."""
