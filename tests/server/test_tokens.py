@@ -199,6 +199,14 @@ async def test_keys_that_are_known_stay_good_while_the_provider_is_away(site: Si
         await _me(client, provider.token("two", "ES256"))
 
 
+async def test_a_token_that_expired_is_no_guess(site: Site, provider: Provider) -> None:
+    """A client that goes on with one does not lock out who else comes from its address."""
+    async with client_of(site) as client:
+        for _ in range(site.settings.attempts * 10 + 1):
+            await _me(client, provider.token(exp=1_000), status=401)
+        await _me(client, provider.token())
+
+
 def _let_time_pass(site: Site) -> None:
     tokens = site.access._tokens
     assert tokens is not None

@@ -81,6 +81,13 @@ class Refused(Exception):
         self.headers = dict(headers or {})
 
 
+class Outdated(Refused):
+    """Credentials that were good once: whoever has them did not guess."""
+
+    def __init__(self, detail: str) -> None:
+        super().__init__("unauthenticated", detail, headers={"WWW-Authenticate": "Bearer"})
+
+
 class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
     type: str
     title: str

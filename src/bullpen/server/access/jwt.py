@@ -13,7 +13,7 @@ from bullpen.clock import Clock
 from bullpen.job.names import is_text
 from bullpen.records.keys import Role
 from bullpen.server.access.caller import Caller, CallerKind, named
-from bullpen.server.problems import Refused
+from bullpen.server.problems import Outdated, Refused
 from bullpen.server.settings import JwtSettings
 
 logger = logging.getLogger("bullpen.server")
@@ -53,6 +53,9 @@ class Tokens:
                 options={"require": ["exp", "sub"]},
                 leeway=10,
             )
+        except jwt.ExpiredSignatureError as error:
+            # Its signature was looked at first.
+            raise Outdated("the token has expired") from error
         except jwt.PyJWTError as error:
             raise _refused(f"the token is not good: {error}") from error
         return _caller_of(claims)
