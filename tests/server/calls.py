@@ -157,7 +157,7 @@ CALLS: dict[tuple[str, str], Call] = {
     ("PUT", "/v1/views/{name}"): Call("views:write", {"page": "jobs"}),
     ("DELETE", "/v1/views/{name}"): Call("views:write"),
     ("GET", "/v1/alerts"): Call("alerts:read"),
-    ("PUT", "/v1/alerts"): Call("alerts:write", {"id": "ID", "name": "a", "condition": {}, "channel": {}}),
+    ("PUT", "/v1/alerts"): Call("alerts:write", {"id": "ID", "name": "a", "condition": {"failed": 1}, "channel": {}}),
     ("DELETE", "/v1/alerts/{alert_id}"): Call("alerts:write"),
     ("GET", "/v1/webhooks"): Call("webhooks:read"),
     ("POST", "/v1/webhooks"): Call("webhooks:write", _HOOK),
