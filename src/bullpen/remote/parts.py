@@ -8,6 +8,8 @@ from bullpen.remote.messages import MAX_AT_ONCE, encode
 T = TypeVar("T")
 
 _PART_BYTES = 512 * 1024
+LONGEST_LINE = 65_536
+"""Of a line with more, the rest is cut off: the server would refuse it, and the lines with it."""
 
 
 def in_parts(items: Iterable[T]) -> Iterator[list[T]]:

@@ -19,7 +19,7 @@ from bullpen.remote import messages
 from bullpen.remote.address import ServerAddress
 from bullpen.remote.connection import Connection
 from bullpen.remote.messages import LONGEST_WAIT_S, Entry, HeldLease
-from bullpen.remote.parts import in_parts
+from bullpen.remote.parts import LONGEST_LINE, in_parts
 from bullpen.remote.settling import SettleAnswer, SettleAsk, told
 from bullpen.stores.base import (
     Added,
@@ -38,8 +38,6 @@ from bullpen.stores.base import (
 
 _WORDS_PATIENCE_S = 5.0
 """How long a job's words may take to arrive before they are given up."""
-_LONGEST_LINE = 65_536
-"""Of a line with more, the rest is cut off: the server would refuse it, and the lines with it."""
 _STEP_PATIENCE_S = 20.0
 """How long a step waits for a server that is away, before its attempt fails of that."""
 _ENTRANCE_PATIENCE_S = 60.0
@@ -212,7 +210,7 @@ class RemoteStore:
 
     async def add_log(self, ref: JobRef, lines: Sequence[str]) -> int:
         kept = 0
-        for part in in_parts(line[:_LONGEST_LINE] for line in lines):
+        for part in in_parts(line[:LONGEST_LINE] for line in lines):
             lease, request = self._lease_of(ref), uuid.uuid4().hex
             ask = messages.LogAsk(lease=lease, lines=part, request=request, lease_ms=self._lease_ms)
             kept = (await self._connection.call("log", ask, messages.LogAnswer, patience_s=_WORDS_PATIENCE_S)).kept
