@@ -313,6 +313,18 @@ async def test_an_alert_is_told_once_in_a_while(store: Store, records: Records) 
     )
 
 
+async def test_an_alert_of_one_name_counts_jobs_of_that_name(store: Store, records: Records) -> None:
+    """Others that fail in the same queue are no reason to tell it."""
+    condition = {"failed": 2, "minutes": 10_080, "name": "work", "severity": "high"}
+    alert = await records.alerts.save("a", condition=condition, channel={"slack": _URL})
+    other = {**condition, "name": "another"}
+    await records.alerts.save("b", condition=other, channel={"slack": _URL})
+    for _ in range(2):
+        await work(store, "mail", Failed(Failure("no")))
+    await Follower(records, store).catch_up()
+    assert [msgspec.json.decode(job.data)["alert"] for job in await deliveries(store)] == [alert.id]
+
+
 # ── kills ────────────────────────────────────────────────────────────────────────────────
 
 

@@ -60,6 +60,15 @@ async def test_its_times_are_durations(served: Served) -> None:
     assert job.failure.kind == FailureKind.TIMEOUT
 
 
+async def test_many_lines_at_once_all_arrive_in_order(served: Served) -> None:
+    """More than the server takes in one call, in lines and in bytes."""
+    ref = await served.add(keep_logs=6_000)
+    async with agent(served, "seq 5000; seq 300 | xargs printf '%05000d\\n'"):
+        await ended(served, ref)
+    lines = [line for start in range(0, 6_000, 1_000) for line in (await served.store.logs(ref, start=start)).lines]
+    assert lines == [str(n) for n in range(1, 5_001)] + [f"{n:05000}" for n in range(1, 301)]
+
+
 @pytest.mark.parametrize("code, attempts, kind", [(3, 2, FailureKind.ERROR), (65, 1, FailureKind.UNRECOVERABLE)])
 async def test_its_exit_code_fails_the_attempt_or_the_job(
     served: Served, code: int, attempts: int, kind: FailureKind

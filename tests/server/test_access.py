@@ -201,6 +201,22 @@ async def test_wrong_keys_and_tokens_are_counted_by_address(site: Site) -> None:
     assert (await said("203.0.113.8", wrong)).status_code == 401
 
 
+@pytest.mark.parametrize("end", ["expired", "revoked"])
+async def test_a_key_that_was_good_once_is_no_guess(site: Site, end: str) -> None:
+    """A client that goes on with one does not lock out who else comes from its address."""
+    expires_ms = 1 if end == "expired" else None
+    key, text = await site.records.keys.create(
+        NewKey(name="old", role="operator", expires_ms=expires_ms), created_by="test"
+    )
+    if end == "revoked":
+        await site.records.keys.revoke(key.id)
+    async with client_of(site, {"Authorization": f"Bearer {text}"}) as client:
+        for _ in range(200):
+            await client.get("/v1/me", status=401)
+    async with client_of(site, await key_for(site, "operator")) as client:
+        await client.get("/v1/me")
+
+
 async def test_every_answer_keeps_browsers_from_harm(client: Client) -> None:
     for path in ("/", "/v1/me", "/v1/nothing", "/health/live", "/some/page"):
         headers = (await client.http.get(path)).headers

@@ -19,9 +19,9 @@ from sqlalchemy import delete, select
 
 from bullpen.builtin.counting import Crossed, Tally
 from bullpen.builtin.messages import QUEUE, alerting, delivery, told
-from bullpen.builtin.subscribers import Subscribers
+from bullpen.builtin.subscribers import Subscribers, Watch
 from bullpen.errors import BadOption, GroupFull, RecordsError, RecordsUnavailable, StoreError
-from bullpen.job.events import Event
+from bullpen.job.events import Event, EventKind
 from bullpen.job.record import JobRecord
 from bullpen.job.spec import NewJob
 from bullpen.queue.trips import add_jobs
@@ -209,8 +209,9 @@ class Follower:
         tally = Tally()
         if page.events:
             subscribers = await Subscribers.load(self._records)
+            names = await self._names_of_failed(queue, page.events, subscribers.watches)
             async with self._database.reading() as connection:
-                crossed = await tally.count(connection, queue, page.events, subscribers.watches)
+                crossed = await tally.count(connection, queue, page.events, subscribers.watches, names)
             await self._add(await self._jobs_for(queue, page.events, subscribers, crossed))
         values: dict[str, Any] = {"cursor": page.cursor}
         async with self._database.writing() as connection:
@@ -234,6 +235,15 @@ class Follower:
             summary = told(queue, one.event, known.get(one.event.job_id))
             jobs.append(alerting(one.watch.alert, one.window_ms, one.failed, summary))
         return jobs
+
+    async def _names_of_failed(
+        self, queue: str, events: Sequence[Event], watches: Sequence[Watch]
+    ) -> dict[str | None, str]:
+        """Where an alert asks for a name, which the event of a failure does not tell."""
+        if all(watch.condition.name is None for watch in watches):
+            return {}
+        failed = [event for event in events if event.kind is EventKind.FAILED]
+        return {job_id: job.name for job_id, job in (await self._look(queue, failed)).items()}
 
     async def _look(self, queue: str, events: Sequence[Event]) -> dict[str | None, JobRecord]:
         """The jobs that these are about, as far as they are still there."""

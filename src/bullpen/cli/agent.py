@@ -45,6 +45,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--lease", type=seconds, default=30, metavar="TIME", help="until the jobs of a lost agent return (30s)"
     )
+    parser.add_argument("--health-port", type=whole(0), metavar="PORT", help="serve /health and /metrics there (off)")
+    parser.add_argument("--health-host", metavar="HOST", help="listen at this address (127.0.0.1)")
     parser.add_argument("--log-format", choices=setup.LOG_FORMATS, help="lines of text or of JSON (text)")
     parser.add_argument("command", nargs="+", metavar="COMMAND", help="what to run for each job, after `--`")
 
@@ -52,8 +54,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 async def run(args: argparse.Namespace, show: Show) -> NoReturn:  # noqa: ARG001 - it tells by its log
     from bullpen.remote.worker import RemoteWorker
 
-    if args.log_format is not None:
-        os.environ[setup.LOG_FORMAT] = args.log_format
+    given = {setup.PORT: args.health_port, setup.HOST: args.health_host, setup.LOG_FORMAT: args.log_format}
+    os.environ |= {name: str(value) for name, value in given.items() if value is not None}
     setup.start_log()
     # Each call of a worker that waits for work would be a line.
     logging.getLogger("httpx").setLevel(logging.WARNING)
@@ -61,6 +63,7 @@ async def run(args: argparse.Namespace, show: Show) -> NoReturn:  # noqa: ARG001
     options = WorkerOptions(
         name=args.name, concurrency=args.concurrency, timeout=args.timeout, grace=args.grace, lease=args.lease
     )
+    setup.equip(options.observers, is_remote=True)
     worker = RemoteWorker(
         args.server,
         dict.fromkeys(args.queues, handler),

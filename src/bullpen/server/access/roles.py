@@ -20,6 +20,8 @@ PERMISSIONS: dict[str, str] = {
     "providers:read": "See how providers of models are doing.",
     "sandboxes:read": "See the sandboxes of all workers.",
     "sandboxes:write": "Have the sandboxes of all workers replaced.",
+    "outbox:read": "See rows of the outbox that nobody sends.",
+    "outbox:write": "Send such rows again, or drop them.",
     "metrics:read": "See health and metrics.",
     "views:write": "Keep views of one's own.",
     "alerts:read": "See alerts.",
@@ -103,7 +105,7 @@ _ADMIN_ONLY = frozenset(
 ROLES: dict[Role, frozenset[str]] = {
     Role.ADMIN: frozenset(PERMISSIONS),
     Role.OPERATOR: frozenset(PERMISSIONS) - _ADMIN_ONLY,
-    Role.REVIEWER: (_READS - _ADMIN_ONLY - {"providers:read"})
+    Role.REVIEWER: (_READS - _ADMIN_ONLY - {"providers:read", "outbox:read"})
     | {"jobs:retry", "jobs:signal", "tasks:answer", "views:write"},
     Role.PRODUCER: frozenset(
         {
