@@ -28,7 +28,7 @@ from bullpen.records.runs.moving import RunsOn
 from bullpen.records.runs.words import NewProgress, ProgressKind, Task
 
 _EDITABLE = {StepKind.LLM, StepKind.TOOL}
-_NO_WORKSPACE = "begins with an empty workspace: the files of this step are gone, only the newest ones are kept"
+_NO_WORKSPACE = "begins with an empty workspace: the files of this step are no longer kept"
 _encode = msgspec.json.Encoder().encode
 _decode_reply = msgspec.json.Decoder(Reply).decode
 _decode_result = msgspec.json.Decoder(ToolResult).decode
