@@ -348,6 +348,28 @@ async def test_a_person_answers_what_became_of_a_call(
     assert whats == ["llm", "tool", *answered, "llm", "end"]
 
 
+async def test_a_task_shows_on_what_terms_it_is_done(site: Site, client: Client) -> None:
+    await paid(client)
+    asked = {
+        "prompt": "What is it?", "task_type": "wide_research", "temperature": 0.5, "max_tokens": 99, "stream": False,
+        "max_total_tokens": 5_000, "questions": ["One?", "Two?"], "width": 2, "needs_answers": 1,
+        "history": [{"role": "user", "text": "Hello"}, {"role": "assistant", "text": "Hi"}],
+    }  # fmt: skip
+    sent = await client.post("/v1/tasks", asked, status=202)
+    retrying = NewProgress(ProgressKind.JOB_RETRYING, {})
+    async with site.records.database.writing() as connection:
+        on = RunsOn(connection, site.records.database)
+        await on.tell(sent["run_id"], sent["task_id"], [retrying, retrying])
+    task = await client.get(f"/v1/tasks/{sent['task_id']}")
+    same = ("temperature", "max_tokens", "stream", "max_total_tokens", "questions", "width", "needs_answers")
+    assert {name: task[name] for name in same} == {name: asked[name] for name in same}
+    assert (task["history_messages"], task["files"]) == (2, [])
+    assert (task["max_retries"], task["retries"]) == (2, 2)
+    plain = await client.post("/v1/tasks", {"prompt": "What is it?"}, status=202)
+    task = await client.get(f"/v1/tasks/{plain['task_id']}")
+    assert (task["temperature"], task["max_total_tokens"], task["retries"]) == (None, None, 0)
+
+
 async def test_a_task_is_forked_with_another_past(site: Site, client: Client, place: Place) -> None:
     await paid(client)
     sent = await client.post("/v1/tasks", {"prompt": "What is it?"}, status=202)
