@@ -258,6 +258,23 @@ async def test_a_plan_bounds_how_urgent_a_tenants_tasks_are(site: Site, client: 
 
 
 @only_on_files
+async def test_a_fork_is_no_more_urgent_than_its_caller_may_be(site: Site, client: Client) -> None:
+    """Whoever asked for the first run: a producer of a tenant gets no place in the system's line by forking."""
+    await client.post("/v1/tenants", {"id": "acme", "plan": {"highest_priority": 4}}, status=201)
+    await paid(client, "acme")
+    async with client_of(site, await key_for(site, "operator")) as caller:
+        body = {"prompt": "go", "priority": "critical", "tenant": "acme"}
+        sent = await caller.post("/v1/tasks", body, status=202)
+        path = f"/v1/tasks/{sent['task_id']}/fork"
+        fork = await caller.post(path, {"at": 0}, status=202)
+        shown = await caller.get(f"/v1/tasks/{fork['task_id']}")
+        assert (shown["queue"], shown["priority"], shown["max_retries"]) == ("agent-critical", 1, 5)
+    async with client_of(site, await key_for(site, "producer", tenant="acme")) as caller:
+        fork = await caller.post(path, {"at": 0}, status=202)
+        shown = await caller.get(f"/v1/tasks/{fork['task_id']}")
+        assert (shown["queue"], shown["priority"], shown["max_retries"]) == ("agent-standard", 5, 3)
+
+
 async def test_critical_is_the_systems_also_where_a_tenant_has_no_plan(site: Site, client: Client) -> None:
     await paid(client, "acme")
     async with client_of(site, await key_for(site, "producer", tenant="acme")) as caller:

@@ -72,14 +72,17 @@ class Asking:
         prompt: str | None,
         edits: Sequence[Edit],
         dry: bool,
+        priority: str | None,
         tenant: str | None,
         created_by: str,
     ) -> Submitted:
         workshop, records = self._workshop, self._workshop.records
         task = await records.runs.task(task_id, tenant=tenant)
-        prepared, entries = await prepare_fork(records, task, at=at, prompt=prompt, edits=edits, is_dry=dry)
+        prepared, entries = await prepare_fork(
+            records, task, at=at, prompt=prompt, edits=edits, is_dry=dry, priority=priority
+        )
         job = workshop.job_of(prepared, task.tenant)
-        wait_s = await self._expected_wait_s(task.queue)
+        wait_s = await self._expected_wait_s(prepared.route.queue)
         async with records.database.writing(brief=True) as connection:
             run_id, new_id = await write(
                 connection, records, prepared, tenant=task.tenant, created_by=created_by, job=job
