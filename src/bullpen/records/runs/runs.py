@@ -120,7 +120,8 @@ class Runs:
         )
         query = select(progress_table.c.task, func.count()).where(*lines).group_by(progress_table.c.task)
         async with self._database.reading(brief=True) as connection:
-            return dict((await connection.execute(query)).tuples().all())
+            rows = (await connection.execute(query)).all()
+        return {row[0]: row[1] for row in rows}
 
     async def usual_ms(self, queue: str) -> float | None:
         """How long tasks of a queue take, by the last that began and are over; None if there are none."""
