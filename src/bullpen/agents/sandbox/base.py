@@ -150,7 +150,7 @@ class Sandbox(Protocol):
         """End it at once with all that runs in it; a command that runs comes back as killed."""
 
     async def close(self) -> None:
-        """End it and give back all that it held. Safe to call twice."""
+        """End it and give back all that it held. Safe to call twice; after an error it is to be called again."""
 
 
 class Driver(Protocol):

@@ -194,8 +194,8 @@ class _Process:
 
     async def kill(self) -> None:
         if not self._ended:
-            self._ended = True
             await self._driver.end(self.remote)
+            self._ended = True  # not before: what could not be ended is to be ended by a later call
 
     async def close(self) -> None:
         if self._listening is not None:

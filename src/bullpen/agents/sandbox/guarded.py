@@ -238,10 +238,13 @@ class GuardedSandbox:
         await self.channel.kill()
 
     async def close(self) -> None:
-        if not self._closed:
-            self._closed = True
+        if self._closed:
+            return
+        try:
             await self.kill()
+        finally:
             await self.channel.close()
+        self._closed = True
 
 
 def _check_argv(argv: object) -> None:
