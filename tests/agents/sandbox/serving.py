@@ -175,6 +175,9 @@ class E2BServer(_Server):
             self.asked.append((verb, path, json.loads(body)))
             answer = {"sandboxID": "vm1", "envdAccessToken": "inner", "domain": "e2b.app"}
             writer.write(_reply(201, answer))
+        elif path == "/sandboxes/vm1/timeout":
+            self.asked.append((verb, path, json.loads(body)))
+            writer.write(_reply(204))
         elif path == "/vm1/process.Process/Start":
             await self._start(json.loads(body[5:]), writer)
         elif path == "/vm1/process.Process/SendInput":

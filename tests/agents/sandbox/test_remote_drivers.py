@@ -180,6 +180,25 @@ async def test_what_could_not_be_ended_before_the_pool_closes_is_tried_once_more
     assert registry.entries() == []
 
 
+async def test_a_machine_at_e2b_lives_as_long_as_it_is_had(
+    e2b: tuple[E2BServer, E2BDriver], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The service ends it an hour after it was last told not to; also if it could not be told once."""
+    server, driver = e2b
+    monkeypatch.setattr("bullpen.agents.sandbox.e2b._EXTENDED_EVERY_S", 0.01)
+    sandbox = await driver.create(SPEC, id="one")
+    extended = ("POST", "/sandboxes/vm1/timeout", {"timeout": 3600})
+
+    async def look() -> int:
+        return server.asked.count(extended)
+
+    await until(look, lambda times: times > 2)
+    await sandbox.close()
+    times = await look()
+    assert server.asked[-1] == ("DELETE", "/sandboxes/vm1", None)
+    assert await look() == times
+
+
 async def test_what_e2b_refuses_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("E2B_API_KEY", raising=False)
     with pytest.raises(BadOption, match="E2B_API_KEY"):
