@@ -9,7 +9,7 @@ from bullpen.agents.comparing import Comparison, Side, StepPair
 from bullpen.agents.llm.words import Message, Reply, ToolResult, Usage
 from bullpen.agents.loop.steps import StepKind, what_of
 from bullpen.agents.loop.words import Answer
-from bullpen.agents.words import TaskResult, TaskTerms
+from bullpen.agents.words import MOST_TOKENS, TaskResult, TaskTerms
 from bullpen.job.entries import JournalEntry
 from bullpen.records.credits.budget import account_of
 from bullpen.records.credits.words import Account
@@ -66,10 +66,11 @@ def _head(run: Run) -> dict[str, Any]:
 
 async def shown_tasks(site: Site, tasks: Sequence[Task]) -> list[TaskShown]:
     budgets = await site.records.credits.budgets([account_of(task.id) for task in tasks])
-    return [_task(task, budgets.get(account_of(task.id))) for task in tasks]
+    retries = await site.records.runs.retries(tasks)
+    return [_task(task, budgets.get(account_of(task.id)), retries.get(task.id, 0)) for task in tasks]
 
 
-def _task(task: Task, account: Account | None) -> TaskShown:
+def _task(task: Task, account: Account | None, retries: int) -> TaskShown:
     terms = _terms(task)
     result = None if task.outcome is None else shown_result(_decode(task.outcome, type=TaskResult))
     budget = BudgetShown(
@@ -91,10 +92,21 @@ def _task(task: Task, account: Account | None) -> TaskShown:
         model=terms.model,
         system=terms.system,
         tools=None if terms.tools is None else list(terms.tools),
+        files=list(terms.files),
+        history_messages=len(terms.history),
         sandbox=None if terms.sandbox is None else msgspec.to_builtins(terms.sandbox),
+        temperature=terms.temperature,
+        stream=terms.stream,
+        max_tokens=terms.reply_tokens,
+        max_total_tokens=None if terms.tokens == MOST_TOKENS else terms.tokens,
         max_steps=terms.steps,
         max_tool_calls=terms.tool_calls,
         timeout_s=terms.timeout_s,
+        max_retries=terms.attempts - 1,
+        retries=retries,
+        questions=list(terms.questions),
+        width=terms.width,
+        needs_answers=terms.needs_answers,
         priority=terms.priority,
         metadata=terms.metadata,
         forked_from=terms.forked_from,

@@ -135,7 +135,9 @@ class ToolCalls:
             found = await self._after_crash.found(entry, call, tool, context, arguments)
             if found is not None:
                 told = self._telling.used(call, found, seconds=0)
-                await self._recorder.finish(entry, _encode(found), price=tool.price, told=told, was_done=True)
+                await self._recorder.finish(
+                    entry, _encode(found), price=tool.price, told=told, was_done=True, memo=tool.memo
+                )
                 return found
         if tool.policy is Policy.ONCE and tool.isolation > Level.NONE:
             await lent.before()  # once it is on record as begun, a person would be asked what became of it
@@ -185,7 +187,9 @@ class ToolCalls:
         told = self._telling.used(call, result, seconds=took_s, error=wrong)
         # Beside others that go on it does not wait for what comes after them all.
         is_last = self._under_way == 1
-        await self._recorder.finish(entry, _encode(result), price=tool.price, told=told, also=saved, may_wait=is_last)
+        await self._recorder.finish(
+            entry, _encode(result), price=tool.price, told=told, also=saved, may_wait=is_last, memo=tool.memo
+        )
         return result
 
 

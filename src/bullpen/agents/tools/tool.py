@@ -100,11 +100,18 @@ class Tool:
     """The weakest walls behind which its work may be done."""
     price: int
     """Of a call, in micro-credits, beside what a model costs."""
+    price_version: str = ""
+    """Of the table that the price is of; empty for the tool's own."""
     reconcile: Reconcile | None
     _function: Callable[..., Any] = field(repr=False)
     _read: Callable[[Any], dict[str, Any]] = field(repr=False)
     """The arguments as the function takes them; ValueError says what does not fit."""
     _takes_context: bool
+
+    @property
+    def memo(self) -> str:
+        """What bookings of its calls say."""
+        return f"{self.name} at prices {self.price_version}" if self.price_version else self.name
 
     def spec(self) -> ToolSpec:
         """As a model is told of it."""

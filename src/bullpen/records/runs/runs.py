@@ -12,6 +12,7 @@ from bullpen.records.runs.words import (
     FINAL,
     HowFar,
     ProgressEvent,
+    ProgressKind,
     Run,
     RunPage,
     Task,
@@ -120,6 +121,18 @@ class Runs:
         async with self._database.reading(brief=True) as connection:
             rows = await connection.execute(select(task_table.c.run).where(task_table.c.run.in_(run_ids), _ASKS))
             return {row.run for row in rows}
+
+    async def retries(self, tasks: Sequence[Task]) -> dict[str, int]:
+        """How often each was put back to be gone on with, by the logs of their runs; none for never."""
+        lines = (
+            progress_table.c.run.in_({task.run for task in tasks}),
+            progress_table.c.kind == ProgressKind.JOB_RETRYING,
+            progress_table.c.task.in_([task.id for task in tasks]),
+        )
+        query = select(progress_table.c.task, func.count()).where(*lines).group_by(progress_table.c.task)
+        async with self._database.reading(brief=True) as connection:
+            rows = (await connection.execute(query)).all()
+        return {row[0]: row[1] for row in rows}
 
     async def usual_ms(self, queue: str) -> float | None:
         """How long tasks of a queue take, by the last that began and are over; None if there are none."""

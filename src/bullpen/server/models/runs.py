@@ -209,11 +209,27 @@ class TaskShown(Shown):
     system: str
     tools: list[str] | None
     """Null: those of its kind that its worker has."""
+    files: list[str]
+    """Ids of its input files."""
+    history_messages: int
+    """How many were said before the prompt; its `messages` begin with them."""
     sandbox: dict[str, Any] | None
     """What it asked for; null: as its worker has it."""
+    temperature: float | None
+    """Null: as its provider has it."""
+    stream: bool
+    max_tokens: int
+    max_total_tokens: int | None
+    """Null: as many as its credits pay."""
     max_steps: int
     max_tool_calls: int
     timeout_s: float
+    max_retries: int
+    retries: int
+    """How often it was put back to be gone on with, by its run's log."""
+    questions: list[str]
+    width: int
+    needs_answers: int | None
     priority: int
     metadata: dict[str, str]
     forked_from: str | None
