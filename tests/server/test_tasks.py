@@ -16,7 +16,7 @@ from bullpen.records.idempotency import Idempotency
 from bullpen.records.runs.moving import RunsOn
 from bullpen.records.runs.words import NewProgress, ProgressKind
 from bullpen.records.tables.access import idempotency as idempotency_table
-from bullpen.server.models.runs import TaskBody
+from bullpen.server.models.tasks import TaskBody
 from bullpen.server.site import Site
 from tests.server.agents import MODELS, models_known, over, paid, working_on
 from tests.server.calling import Client, client_of, key_for, only_on_files

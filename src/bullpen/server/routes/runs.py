@@ -17,7 +17,6 @@ from bullpen.server.guarding import note
 from bullpen.server.models.base import Page
 from bullpen.server.models.comparing import ComparisonShown
 from bullpen.server.models.runs import (
-    CancelBody,
     CancelShown,
     RunEvents,
     RunEventShown,
@@ -26,6 +25,7 @@ from bullpen.server.models.runs import (
     shown_event,
     shown_result,
 )
+from bullpen.server.models.tasks import CancelBody
 from bullpen.server.routes.filtering import tenant_of
 from bullpen.server.routes.routing import Cursor, Name, Text, TheSite, agents_family
 from bullpen.server.run_views import shown_comparison, shown_run, shown_runs

@@ -18,16 +18,14 @@ from bullpen.server.access.caller import Caller
 from bullpen.server.guarding import note
 from bullpen.server.models.base import Done
 from bullpen.server.models.runs import (
-    AnswerBody,
-    ForkBody,
     ForkedShown,
     ResultShown,
     SubmittedShown,
-    TaskBody,
     TaskShown,
     shown_result,
 )
 from bullpen.server.models.steps import TaskMessages, TaskSteps
+from bullpen.server.models.tasks import AnswerBody, ForkBody, TaskBody
 from bullpen.server.routes.filtering import tenant_to_charge
 from bullpen.server.routes.routing import Name, TheSite, agents_family
 from bullpen.server.run_views import shown_message, shown_step, shown_tasks
