@@ -466,7 +466,7 @@ async def test_a_key_finds_its_run_though_its_answer_was_never_written(
     body, headers = {"prompt": "What is it?"}, {"Idempotency-Key": "k1"}
     with monkeypatch.context() as patched:
         patched.setattr(Idempotency, "finish", _died)
-        await client.post("/v1/tasks", body, status=503, **headers)
+        await client.post("/v1/tasks", body, status=202, **headers)
     await client.post("/v1/tasks", body, status=409, **headers)
     async with site.records.database.writing() as connection:
         await connection.execute(update(idempotency_table).values(expires_ms=0))
