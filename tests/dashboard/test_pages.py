@@ -1,14 +1,14 @@
 """Every page shows what it is about, under its own address."""
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
 from playwright.async_api import Locator, Page, expect
 
 from bullpen.flows.shapes import with_children
 from bullpen.job.state import State
-from tests.dashboard.conftest import Opener
+from tests.dashboard.conftest import Opener, set_ahead
 from tests.dashboard.shop import FLOWS, QUEUE
 from tests.dashboard.stage import Stage
 
@@ -155,7 +155,7 @@ async def test_what_the_log_has_forgotten_is_said_to_be_forgotten(open_page: Ope
 async def test_the_timeline_of_another_day_says_the_day(open_page: Opener, stage: Stage) -> None:
     job = await stage.shop.quick.options(delay=3600).add(n=1)
     page = await open_page("/settings")
-    await page.clock.set_fixed_time(datetime.now(UTC) + timedelta(days=2))
+    await set_ahead(page, timedelta(days=2))
     await page.goto(f"/queues/{QUEUE}/jobs/{job.id}")
     times = page.get_by_role("region", name="Timeline").locator("li > time")
     await expect(times.first).to_have_text(re.compile(r"^\d{1,2} [A-Z][a-z]{2,3} \d\d:\d\d:\d\d$"))

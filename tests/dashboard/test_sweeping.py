@@ -1,13 +1,13 @@
 """What is done to all jobs of a queue, or to all that failed for one reason."""
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
 from playwright.async_api import Page, expect
 
 from bullpen.job.state import State
-from tests.dashboard.conftest import Opener
+from tests.dashboard.conftest import Opener, set_ahead
 from tests.dashboard.shop import QUEUE
 from tests.dashboard.stage import Stage
 
@@ -65,7 +65,7 @@ async def test_what_failed_of_late_is_told_apart(open_page: Opener, stage: Stage
     await page.get_by_label("Failed", exact=True).select_option("3600000")
     await expect(page).to_have_url(re.compile("within=3600000"))
     await expect(now).to_be_visible()
-    await page.clock.set_fixed_time(datetime.now(UTC) + timedelta(days=2))
+    await set_ahead(page, timedelta(days=2))
     await page.reload()
     await expect(page.get_by_role("heading", name="Nothing has failed in the last hour")).to_be_visible()
 

@@ -139,7 +139,7 @@ _OF_OTHERS = {
 
 
 def test_the_names_of_others_are_mapped_to_ours() -> None:
-    text = section(REFERENCE / "metrics.md", "## Names that others use")
+    text = section(REFERENCE / "metrics.md", "## Names used elsewhere")
     elsewhere = " ".join(line.split("|")[1] for line in text.splitlines() if line.startswith("| `"))
     assert set(re.findall(r"`(bullmq_[a-z_]+)", elsewhere)) == _OF_OTHERS
     asked = set(_METRIC.findall(text))

@@ -79,6 +79,8 @@ OF_ALL_TENANTS = frozenset(
         "sandboxes:read",
         "sandboxes:write",
         "metrics:read",
+        "outbox:read",
+        "outbox:write",
         "credits:write",
         "tenants:read",
         "tenants:write",
