@@ -7,6 +7,7 @@ then a few times more while the store counts its own work.
 import asyncio
 import contextlib
 import dataclasses
+import os
 import statistics
 import sys
 import time
@@ -28,7 +29,7 @@ TIME, WRITER, DEPTH = "time", "writer's CPU", "levels of the deepest tree"
 _AT_ONCE = 5_000
 _THROUGH_AT_ONCE = 1_000
 _UNTIL_FORGOTTEN_MS = 2 * LEASE_MS
-_WARM_UP, _TIMED, _COUNTED = 5, 60, 9
+_WARM_UP, _TIMED, _COUNTED = 5, 200, 9
 _PER_GROUP = 3
 
 Found = dict[tuple[str, str], float]
@@ -114,11 +115,12 @@ async def measure(place: Place, folder: Path, dimension: Dimension, sizes: Seque
     found: dict[int, Found] = {}
     async with contextlib.AsyncExitStack() as stack:
         grounds = [await stack.enter_async_context(_filled(place, folder, dimension, size)) for size in sizes]
+        await asyncio.to_thread(os.sync)  # or the system writes what filled the large ones while they are timed
         for ground in grounds:
             await ground.warm_up()
-        # In turn, so that a slow moment of the machine meets all sizes alike.
-        for _ in range(_TIMED):
-            for ground in grounds:
+        # In turn, and each first as often as last, so that a slow moment of the machine meets all sizes alike.
+        for n in range(_TIMED):
+            for ground in grounds if n % 2 else reversed(grounds):
                 await ground.cycle()
         for ground in grounds:
             for detour in await ground.count():
