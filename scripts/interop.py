@@ -53,21 +53,22 @@ On Redis, Bullpen keeps its jobs as [BullMQ](https://bullmq.io) does: a queue ca
 dashboards of both. Node may add what Python runs, or the other way round; a job may even have its first attempt \
 in one and its second in the other.
 
-The tables say what has been tried, with real clients on a real server, in `tests/interop`. Each tick is a test \
+The tables show what is tested, with real clients on a real server, in `tests/interop`. Each tick is a test \
 that runs with that client; its name is at the end of the line. `scripts/interop.py` writes this page from the tests; \
 run `make interop` after a change.
 
 ## What to know
 
-- Give the store the same prefix as BullMQ has; both say `bull` unless told otherwise.
-- What BullMQ has no word for (timeouts, tenants, tags, headers, start-by times) travels with the job and means \
-nothing to BullMQ's workers: they run such a job as any other.
-- Each side goes by its own clock, as BullMQ's clients do among themselves: keep the machines' clocks in step.
+- Give the store the same prefix as BullMQ has; both use `bull` by default.
+- What BullMQ does not know (timeouts, tenants, tags, headers, start-by times) travels with the job, but BullMQ's \
+workers ignore it: they run such a job like any other.
+- Each side uses its own clock, as BullMQ's clients do among themselves: keep the machines' clocks in sync.
 - BullMQ's two majors pause a queue in different ways, and lose jobs when both of them steer one queue: use one \
-major for that. Bullpen goes along with whichever last opened the queue. One hole stays: a queue that Bullpen paused \
+major for that. Bullpen follows whichever last opened the queue. One gap remains: a queue that Bullpen paused \
 with jobs in it before BullMQ 5.x ever opened it must be resumed by Bullpen, since a resume by 5.x could drop jobs.
-- Once one of BullMQ's workers has taken back a job with a priority from a dead worker, the job waits in the line of \
-those without one: BullMQ's rule, which Bullpen's workers go along with. What Bullpen takes back keeps its priority.
+- Once one of BullMQ's workers has taken back a job with a priority from a dead worker, the job waits among \
+those without one. This is BullMQ's rule, which Bullpen's workers follow. A job that Bullpen takes back keeps its \
+priority.
 - Flows are shared: a parent of one side may have children of the other. A parent that completes while children are \
 pending fails in BullMQ's workers; in Bullpen's it waits for them and runs again.
 """
@@ -75,8 +76,8 @@ pending fails in BullMQ's workers; in Bullpen's it waits for them and runs again
 CELLS = """\
 ## Bullpen and other clients
 
-“{to_bullpen}”: the other client begins, and Bullpen goes on with what it left. “{to_peer}”: the other way round. \
-A line (—) says what the client lacks; `test_lacking.py` shows that it does.
+“{to_bullpen}”: the other client begins, and Bullpen continues. “{to_peer}”: the other way round. \
+A dash (—) shows what the client lacks; `test_lacking.py` proves it.
 """
 
 BOARDS = """\

@@ -3,12 +3,13 @@ import { isLoggedOut } from "./api/client";
 import { currentPath, navigate } from "./router";
 import { pageAt } from "./routes";
 import { LoginPage } from "./pages/login";
-import { findOutWhoIAm, me, startProblem } from "./state/session";
+import { caller, findOutWhoIAm, me, startProblem } from "./state/session";
 import { isHelpOpen, useShortcuts } from "./state/shortcuts";
 import { toggleTheme } from "./state/theme";
 import { Confirmation } from "./ui/dialog";
 import { Help } from "./ui/help";
 import { ProblemNote, Skeleton } from "./ui/notes";
+import { SecretDialog } from "./ui/secret";
 import { Shell } from "./ui/shell";
 import { Toasts } from "./ui/toasts";
 
@@ -43,6 +44,7 @@ export function App() {
       {body()}
       <Toasts />
       <Confirmation />
+      <SecretDialog />
       {isHelpOpen.value && <Help />}
     </>
   );
@@ -50,7 +52,7 @@ export function App() {
 
 function body() {
   if (isLoggedOut.value) return <LoginPage />;
-  if (me.value) return <Shell>{pageAt(currentPath.value)}</Shell>;
+  if (me.value) return <Shell key={caller.value}>{pageAt(currentPath.value)}</Shell>;
   return (
     <main class="page">
       {startProblem.value ? (

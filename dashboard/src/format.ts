@@ -8,6 +8,8 @@ const DAY = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" })
 const FULL = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "long" });
 
 export const NONE = "–";
+/** In which all times are shown: the browser's own. */
+export const ZONE = new Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 const SECOND = 1_000;
 const HOUR = 3_600 * SECOND;
@@ -76,11 +78,18 @@ export function minuteTime(atMs: number): string {
   return MINUTE.format(atMs);
 }
 
+export function isToday(atMs: number, nowMs: number): boolean {
+  return new Date(atMs).toDateString() === new Date(nowMs).toDateString();
+}
+
+export function dayAndTime(atMs: number): string {
+  return `${DAY.format(atMs)} ${TIME.format(atMs)}`;
+}
+
 /** The time of day; with the day where that is another one. */
 export function moment(atMs: number | null | undefined, nowMs: number): string {
   if (!atMs) return NONE;
-  const isToday = new Date(atMs).toDateString() === new Date(nowMs).toDateString();
-  return isToday ? TIME.format(atMs) : `${DAY.format(atMs)} ${MINUTE.format(atMs)}`;
+  return isToday(atMs, nowMs) ? TIME.format(atMs) : `${DAY.format(atMs)} ${MINUTE.format(atMs)}`;
 }
 
 export function fullTime(atMs: number | null | undefined): string {

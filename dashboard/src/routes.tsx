@@ -6,10 +6,10 @@ import { CreditsPage } from "./pages/credits";
 import { DeadLettersPage } from "./pages/deadletters";
 import { FailuresPage } from "./pages/failures";
 import { FlowPage } from "./pages/flow";
+import { HomePage } from "./pages/home";
 import { JobPage } from "./pages/job";
 import { JobsPage } from "./pages/jobs";
 import { MissingPage } from "./pages/missing";
-import { OverviewPage } from "./pages/overview";
 import { QueuePage } from "./pages/queue";
 import { ReplayPage } from "./pages/replay";
 import { RunPage } from "./pages/run";
@@ -22,7 +22,7 @@ import { match, type Params } from "./router";
 type Show = (params: Params) => ComponentChild;
 
 const ROUTES: [pattern: string, show: Show][] = [
-  ["/", () => <OverviewPage />],
+  ["/", () => <HomePage />],
   ["/queues/:queue", ({ queue = "" }) => <QueuePage key={queue} name={queue} />],
   ["/queues/:queue/jobs/:id", ({ queue = "", id = "" }) => <JobPage key={`${queue}/${id}`} queue={queue} id={id} />],
   ["/queues/:queue/jobs/:id/flow", ({ queue = "", id = "" }) => <FlowPage key={`${queue}/${id}`} queue={queue} id={id} />],

@@ -91,6 +91,8 @@ class TaskEnd(msgspec.Struct, frozen=True):
     """What it cost, those that it made included."""
     refunded: int = 0
     """Micro-credits that had been set aside for it, and were given back."""
+    estimate: int = 0
+    """Micro-credits that were set aside for it when it was submitted."""
 
 
 class PoolSeen(msgspec.Struct, frozen=True):
@@ -162,6 +164,9 @@ class Observer:
     def task_ended(self, end: TaskEnd) -> None:
         """Told where it was ended: by the worker that did it, or by whoever cancelled or rescued it."""
 
+    def credits_set_aside(self, kind: str, micro_credits: int) -> None:
+        """A run of agents of this kind was submitted, and so much set aside for it."""
+
     def overrun(self, micro_credits: int) -> None:
         """A call of an agent cost so much more than had been held for it."""
 
@@ -217,6 +222,9 @@ class Observers(list[Observer]):
 
     def task_ended(self, end: TaskEnd) -> None:
         self._tell(lambda observer: observer.task_ended(end))
+
+    def credits_set_aside(self, kind: str, micro_credits: int) -> None:
+        self._tell(lambda observer: observer.credits_set_aside(kind, micro_credits))
 
     def overrun(self, micro_credits: int) -> None:
         self._tell(lambda observer: observer.overrun(micro_credits))

@@ -66,6 +66,42 @@ def told(jobs: list[JobRecord]) -> list[dict[str, Any]]:
     return sorted((msgspec.json.decode(job.data)["event"] for job in jobs), key=lambda one: str(one.get("job_id")))
 
 
+async def test_a_result_that_is_no_json_is_told_as_none(store: Store, records: Records) -> None:
+    webhook = await hook(records, kinds=["completed"], with_result=True)
+    done = await work(store, "mail", Completed(b"no JSON"))
+    await Follower(records, store).catch_up()
+    (event,) = told(await deliveries(store, webhook))
+    assert (event["job_id"], event.get("result")) == (done, None)
+
+
+async def test_a_queue_that_cannot_be_read_holds_up_no_other(store: Store, address: str) -> None:
+    """It is left alone for a while, and loses nothing by that."""
+    clock = ManualClock()
+    around = StoreAround(store)
+    reads = 0
+
+    async def events(queue: str, **asked: Any) -> Any:
+        nonlocal reads
+        if queue == "a":
+            reads += 1
+            raise ValueError("an event that another program wrote")
+        return await store.events(queue, **asked)
+
+    around.events = events
+    async with await Records.open(address, clock=clock) as records:
+        webhook = await hook(records, kinds=["completed"])
+        follower = Follower(records, around)
+        ids = {queue: await work(store, queue) for queue in ("a", "b")}
+        await follower.catch_up()
+        await follower.catch_up()
+        assert [event["job_id"] for event in told(await deliveries(store, webhook))] == [ids["b"]]
+        assert reads == 1
+        around.events = store.events
+        clock.advance(60_000)
+        await follower.catch_up()
+        assert {event["queue"] for event in told(await deliveries(store, webhook))} == {"a", "b"}
+
+
 async def test_a_subscription_is_told_of_what_it_asked_for(store: Store, records: Records) -> None:
     every = await hook(records, name="every")
     some = await hook(records, name="some", queues=["mail"], kinds=["failed", "stalled"])
@@ -275,6 +311,18 @@ async def test_an_alert_is_told_once_in_a_while(store: Store, records: Records) 
     assert sorted(msgspec.json.decode(job.data)["alert"] for job in await deliveries(store)) == sorted(
         [all_.id, acme.id]
     )
+
+
+async def test_an_alert_of_one_name_counts_jobs_of_that_name(store: Store, records: Records) -> None:
+    """Others that fail in the same queue are no reason to tell it."""
+    condition = {"failed": 2, "minutes": 10_080, "name": "work", "severity": "high"}
+    alert = await records.alerts.save("a", condition=condition, channel={"slack": _URL})
+    other = {**condition, "name": "another"}
+    await records.alerts.save("b", condition=other, channel={"slack": _URL})
+    for _ in range(2):
+        await work(store, "mail", Failed(Failure("no")))
+    await Follower(records, store).catch_up()
+    assert [msgspec.json.decode(job.data)["alert"] for job in await deliveries(store)] == [alert.id]
 
 
 # ── kills ────────────────────────────────────────────────────────────────────────────────

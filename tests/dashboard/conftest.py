@@ -1,11 +1,14 @@
 """One browser for all tests, a fresh stage for each module, and pages that tolerate no error."""
 
 import os
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Error, Page, async_playwright, expect
+from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Error, Page, Route, async_playwright, expect
 
 import hatch_build
 from tests.dashboard.stage import ROOT, Stage, find_browser
@@ -18,6 +21,8 @@ _FLAGS = [
     "--disable-sync",
 ]
 _PATIENCE_MS = 60_000
+_ANSWERED = re.compile(r"/v1/(?!live|events)")
+"""All that the page asks for, but for streams: these have no end."""
 
 expect.set_options(timeout=_PATIENCE_MS)
 
@@ -84,6 +89,17 @@ _HIDING = """isHidden => {
 async def set_hidden(page: Page, is_hidden: bool) -> None:
     """As a tab that another one covers; the browser of tests has no window in which one could."""
     await page.evaluate(_HIDING, is_hidden)
+
+
+async def set_ahead(page: Page, ahead: timedelta) -> None:
+    """For the page it is so much later: it goes by the time that the server's answers tell."""
+
+    async def told_later(route: Route) -> None:
+        answer = await route.fetch()
+        date = format_datetime(datetime.now(UTC) + ahead, usegmt=True)
+        await route.fulfill(response=answer, headers={**answer.headers, "date": date})
+
+    await page.route(_ANSWERED, told_later)
 
 
 def _words(error: Error) -> str:

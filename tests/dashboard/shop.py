@@ -18,6 +18,7 @@ class Shop:
         self.broken = self.pen.job(queue=QUEUE)(broken)
         self.shaky = self.pen.job(queue=QUEUE, attempts=2, backoff=fixed(0.1))(shaky)
         self.gated = self.pen.job(queue=QUEUE)(gated)
+        self.stepping = self.pen.job(queue=QUEUE)(stepping)
         self.asking = self.pen.job(queue=QUEUE)(asking)
         self.leaf = self.pen.job(queue=FLOWS)(leaf)
         self.fallen = self.pen.job(queue=FLOWS)(fallen)
@@ -42,10 +43,21 @@ async def shaky(ctx: Context, n: int) -> int:
 async def gated(ctx: Context, gate: str) -> str:
     ctx.progress(40)
     ctx.log("waiting at the gate")
-    while not Path(gate).exists():
-        await asyncio.sleep(0.02)
+    await _open(gate)
     ctx.log("through the gate")
     return "through"
+
+
+async def _open(gate: str) -> None:
+    while not Path(gate).exists():
+        await asyncio.sleep(0.02)
+
+
+async def stepping(ctx: Context, gate: str) -> None:
+    await ctx.step("sow", _prepare)
+    await _open(f"{gate}-1")
+    await ctx.step("reap", _prepare)
+    await _open(f"{gate}-2")
 
 
 async def asking(ctx: Context) -> str:

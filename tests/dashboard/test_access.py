@@ -69,6 +69,7 @@ async def test_a_tenant_is_disabled_enabled_and_removed(open_page: Opener) -> No
     await page.get_by_role("dialog").get_by_role("button", name="Save").click()
     row = page.get_by_role("row", name=re.compile("leaver"))
     await row.get_by_role("button", name="Disable").click()
+    await page.get_by_role("dialog").get_by_role("button", name="Disable").click()
     await expect(row).to_contain_text("Disabled")
     await row.get_by_role("button", name="Enable").click()
     await expect(row).to_contain_text("Active")
@@ -154,3 +155,42 @@ async def test_what_is_typed_while_a_page_loads_is_kept(open_page: Opener) -> No
     await target.press("Enter")
     await expect(page.get_by_role("heading", name="No entry fits")).to_be_visible()
     assert "target=nobody" in page.url
+
+
+async def test_a_dialog_is_closed_by_a_click_beside_it_alone(open_page: Opener) -> None:
+    """Neither by its own padding, nor where somebody lets go who selects what was typed."""
+    page = await open_page("/settings/tenants")
+    await page.get_by_role("button", name="New tenant").click()
+    dialog = page.get_by_role("dialog")
+    await dialog.get_by_label("Id").fill("acme")
+    box, field = await dialog.bounding_box(), await dialog.get_by_label("Id").bounding_box()
+    assert box is not None
+    assert field is not None
+    await page.mouse.click(box["x"] + 4, box["y"] + 4)
+    await page.mouse.move(field["x"] + 60, field["y"] + 8)
+    await page.mouse.down()
+    await page.mouse.move(box["x"] - 40, field["y"] + 8)
+    await page.mouse.up()
+    await expect(dialog.get_by_label("Id")).to_have_value("acme")
+    await page.mouse.click(box["x"] - 40, field["y"] + 8)
+    await expect(dialog).to_have_count(0)
+
+
+async def test_a_secret_is_copied_where_the_browser_has_no_clipboard_for_pages(open_page: Opener) -> None:
+    """As over plain HTTP; and where that is forbidden too, it says so."""
+    page = await open_page("/settings")
+    await page.add_init_script("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
+    await page.goto("/settings/webhooks")
+    await page.get_by_role("button", name="New webhook").click()
+    dialog = page.get_by_role("dialog")
+    await dialog.get_by_label("Name").fill("copied")
+    await dialog.get_by_label("Address").fill("https://localhost/")
+    await dialog.get_by_role("button", name="Make the webhook").click()
+    secret = await dialog.locator(".secret code").inner_text()
+    await page.evaluate("addEventListener('copy', () => { window.copied = getSelection().toString(); })")
+    await dialog.get_by_role("button", name="Copy the secret").click()
+    await expect(dialog.get_by_role("button", name="Copied")).to_be_focused()
+    assert await page.evaluate("window.copied") == secret
+    await page.evaluate("document.execCommand = () => false")
+    await dialog.get_by_role("button", name=re.compile("Cop")).click()
+    await expect(page.get_by_text("Copying did not work")).to_be_visible()

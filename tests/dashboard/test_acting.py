@@ -63,6 +63,36 @@ async def test_a_removed_job_comes_back_with_undo_and_goes_without(open_page: Op
     await stage.until(lambda: _is_gone(stage, job.id))
 
 
+async def test_while_a_whole_page_is_removed_the_list_does_not_say_that_it_is_empty(
+    open_page: Opener, stage: Stage
+) -> None:
+    queue = stage.shop.pen.queue("swept")
+    await queue.add_bulk([queue.prepare("item", {"n": n}) for n in range(60)])
+    page = await open_page("/jobs?queue=swept&state=waiting")
+    names, older = page.locator("td .job-name"), page.get_by_role("button", name="Older")
+    await expect(names).to_have_count(50)
+    await page.get_by_role("checkbox", name="Select all on this page").check()
+    await page.get_by_role("button", name="Remove", exact=True).click()
+    await expect(page.get_by_role("heading", name="These are being removed")).to_be_visible()
+    await older.click()
+    await expect(names).to_have_count(10)
+
+
+async def test_the_list_stands_still_while_jobs_are_selected(open_page: Opener, stage: Stage) -> None:
+    """Fifty new ones would push what is selected off the page."""
+    queue = stage.shop.pen.queue("held")
+    await queue.add("item", {}, id="the-oldest")
+    page = await open_page("/jobs?queue=held")
+    row, names = page.get_by_role("row", name=re.compile("the-oldest")), page.locator("td .job-name")
+    await row.get_by_role("checkbox").check()
+    await queue.add_bulk([queue.prepare("item", {}) for _ in range(50)])
+    await expect(page.get_by_role("navigation", name="Queues").get_by_role("link", name="held 51")).to_be_visible()
+    await expect(row.get_by_role("checkbox")).to_be_checked()
+    await page.get_by_role("button", name="Refresh").click()
+    await expect(row).to_have_count(0)
+    await expect(names).to_have_count(50)
+
+
 async def test_a_delayed_job_is_edited_then_promoted(open_page: Opener, stage: Stage) -> None:
     job = await stage.shop.quick.options(delay=3600).add(n=5)
     page = await open_page(f"/queues/{QUEUE}/jobs/{job.id}")
@@ -163,6 +193,19 @@ async def test_a_long_retry_is_stopped(open_page: Opener, stage: Stage) -> None:
     await expect(_said(page, "4 jobs will run again")).to_contain_text("stopped; the others are as they were")
 
 
+async def test_what_is_under_way_can_be_stopped_whatever_else_is_said(open_page: Opener, stage: Stage) -> None:
+    page, goes_on = await _retrying_by_twos(open_page, stage, "talked-over")
+    await page.route("**/v1/jobs/actions", lambda route: route.fulfill(json={"items": []}))
+    await page.keyboard.press("j")
+    for _ in range(5):
+        async with page.expect_response("**/v1/jobs/actions"):
+            await page.keyboard.press("r")
+    await expect(_said(page, "1 job will run again")).to_have_count(4)
+    await _said(page, "so far…").get_by_role("button", name="Stop").click()
+    goes_on.set()
+    await expect(_said(page, "4 jobs will run again")).to_be_visible()
+
+
 async def _retrying_by_twos(open_page: Opener, stage: Stage, tag: str) -> tuple[Page, asyncio.Event]:
     """Five dead letters of which two are retried; the rest when the event is set."""
     for _ in range(5):
@@ -185,9 +228,11 @@ async def _retrying_by_twos(open_page: Opener, stage: Stage, tag: str) -> tuple[
 
 async def test_a_schedule_runs_now_is_paused_resumed_and_removed(open_page: Opener, stage: Stage) -> None:
     await stage.shop.pen.schedule("nightly", stage.shop.quick.prepare(n=1), cron="0 3 * * *")
-    page = await open_page("/schedules")
+    page = await open_page("/schedules", timezone_id="Asia/Tokyo")
     row = page.get_by_role("row", name=re.compile("nightly"))
-    await expect(row).to_contain_text("0 3 * * *")
+    await expect(row).to_contain_text("0 3 * * * UTC")
+    await expect(row).to_contain_text("12:00")
+    await expect(page.get_by_role("columnheader", name="Next runs (Asia/Tokyo)")).to_be_visible()
     await row.get_by_role("button", name="Run now").click()
     await expect(_said(page, "runs now")).to_be_visible()
     await row.get_by_role("button", name="Pause nightly").click()
@@ -206,6 +251,7 @@ async def test_limits_of_a_queue_are_set_and_lifted(open_page: Opener, stage: St
     await card.get_by_role("button", name="Save").click()
     await expect(card).to_contain_text("7 at once")
     await card.get_by_role("button", name="Lift all limits").click()
+    await _confirm(page, "Lift all limits")
     await expect(card).to_contain_text("Now: none")
 
 

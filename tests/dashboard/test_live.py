@@ -2,6 +2,8 @@
 
 import asyncio
 import re
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from playwright.async_api import Route, expect
@@ -24,6 +26,50 @@ async def test_a_running_job_is_followed_to_its_end(open_page: Opener, stage: St
     await expect(page.get_by_role("heading", level=1)).to_contain_text("Completed")
     await expect(page.get_by_role("log")).to_contain_text("through the gate")
     await expect(page.get_by_role("region", name="Result")).to_contain_text("through")
+
+
+async def test_steps_of_a_running_job_are_shown_as_it_takes_them_and_to_the_last(
+    open_page: Opener, stage: Stage
+) -> None:
+    """Also where they come in pages, and those that are done are asked for once."""
+    gate = stage.gate("harvest")
+    job = await stage.shop.stepping.add(gate=str(gate))
+    page = await open_page("/jobs")
+    starts: list[str] = []
+
+    async def one_by_one(route: Route) -> None:
+        starts.append(route.request.url.rpartition("=")[2])
+        answer = await route.fetch()
+        items: list[dict[str, Any]] = (await answer.json())["items"]
+        following = items[1]["place"] if items[1:] else None
+        await route.fulfill(response=answer, json={"items": items[:1], "next_place": following})
+
+    await page.route(re.compile(r"/steps\?"), one_by_one)
+    await page.goto(f"/queues/{QUEUE}/jobs/{job.id}")
+    steps = page.get_by_role("region", name="Steps").get_by_role("listitem")
+    await expect(steps).to_have_text([re.compile("sow")])
+    gate.with_name("harvest-1").touch()
+    await expect(steps).to_have_text([re.compile("sow"), re.compile("reap")])
+    await expect(page.get_by_role("heading", level=1)).to_contain_text("Active")
+    assert int(starts[-1]) > 0
+    await page.reload()
+    await expect(steps).to_have_count(2)
+    gate.with_name("harvest-2").touch()
+    await expect(page.get_by_role("heading", level=1)).to_contain_text("Completed")
+    await page.unroute_all(behavior="wait")
+
+
+async def test_the_flow_beside_a_job_moves_while_the_job_itself_does_not(open_page: Opener, stage: Stage) -> None:
+    gate = stage.gate("sibling")
+    children = [stage.shop.gated.prepare(gate=str(gate)), stage.shop.gated.prepare(gate=str(stage.gate("sibling-2")))]
+    job = await stage.shop.pen.flow(stage.shop.root.prepare(), children)
+    page = await open_page(f"/queues/flows/jobs/{job.id}")
+    flow = page.get_by_role("region", name="Flow")
+    await expect(flow.locator(".state-active")).to_have_count(2)
+    gate.touch()
+    await expect(flow.locator(".state-completed")).to_have_count(1)
+    await expect(page.get_by_role("heading", level=1)).to_contain_text("Waiting for children")
+    stage.gate("sibling-2").touch()
 
 
 async def test_what_happened_before_its_stream_began_is_shown(open_page: Opener, stage: Stage) -> None:
@@ -118,3 +164,39 @@ async def test_a_lost_server_is_told_and_found_again(open_page: Opener, stage: S
     job = await stage.shop.quick.add(n=2)
     await page.get_by_role("link", name="Jobs", exact=True).click()
     await expect(page.locator(f'a.job-name[href="/queues/{QUEUE}/jobs/{job.id}"]')).to_be_visible()
+
+
+async def test_a_connection_that_fell_silent_is_opened_anew(open_page: Opener) -> None:
+    """As one that died on the way: nobody tells of its end."""
+    page = await open_page("/settings", may_fail=True)
+    await page.clock.install()
+    await page.goto("/settings")
+    await expect(page.locator(".side .live")).to_have_text("Live")
+    async with page.expect_request("**/v1/live"):
+        await page.clock.fast_forward(41_000)
+    await expect(page.locator(".side .live")).to_have_text("Live")
+
+
+async def test_a_browser_whose_clock_is_wrong_shows_what_the_server_says(open_page: Opener) -> None:
+    page = await open_page("/settings", may_fail=True)
+    await page.clock.install(time=datetime.now(tz=UTC) + timedelta(hours=1))
+    await page.goto("/workers")
+    worker = page.locator(".worker-grid")
+    await expect(worker).to_contain_text(re.compile(r"Heartbeat(now|\d+ s ago)"))
+    await expect(worker.get_by_text("silent")).to_have_count(0)
+
+
+async def test_how_far_lists_are_behind_is_shown_but_not_read_aloud_each_time(open_page: Opener) -> None:
+    page = await open_page("/")
+    said = page.locator(".shell > [role=status]")
+    await expect(said).to_have_text("Live")
+
+    async def behind(route: Route) -> None:
+        answer = await route.fetch()
+        await route.fulfill(response=answer, json={**await answer.json(), "behind_ms": 12_000})
+
+    await page.route("**/v1/overview", behind)
+    await page.reload()
+    await expect(page.locator(".side .live")).to_have_text("Behind by 12 s")
+    await expect(said).to_have_text("Behind")
+    await expect(page.locator(".live[role=status]")).to_have_count(0)

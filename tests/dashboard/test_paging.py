@@ -36,8 +36,16 @@ async def test_a_long_list_is_read_page_by_page_and_back(open_page: Opener, stag
     await expect(names).to_have_count(20)
     await page.reload()
     await expect(names).to_have_count(20)
+    await newer.click()
+    await expect(names).to_have_count(_PAGE)
+    await expect(page).to_have_url(re.compile("cursor="))
     await page.get_by_role("button", name="Newest").click()
     await expect(names.first).to_have_text(first)
+    await expect(newer).to_be_disabled()
+    shared = await open_page(address)
+    await expect(shared.locator("td .job-name")).to_have_count(20)
+    await expect(shared.get_by_role("button", name="Newer")).to_be_disabled()
+    await expect(shared.get_by_role("button", name="Newest")).to_be_enabled()
 
 
 async def test_a_short_list_is_read_on_to_its_end_and_of_a_long_one_the_first_pages(

@@ -6,7 +6,7 @@ from typing import Literal
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Locator, Page, expect
+from playwright.async_api import Locator, Page, Route, expect
 
 from bullpen.agents.forking import Edit
 from bullpen.errors import BudgetSpent
@@ -164,6 +164,28 @@ async def test_credits_are_deposited_and_the_statement_tells_of_it(open_page: Op
     await expect(page.get_by_role("row").filter(has_text="for the first month")).to_contain_text("Deposit")
     await stage.agents.deposit("acme", 50)
     await expect(page.locator(".figure").filter(has_text="Available")).to_contain_text("300")
+
+
+async def test_what_was_done_is_not_done_again_because_its_answer_was_lost(
+    open_page: Opener, stage: AgentStage
+) -> None:
+    page = await open_page("/credits?tenant=unlucky", may_fail=True)
+    await page.get_by_role("button", name="Deposit").first.click()
+    dialog = page.get_by_role("dialog", name="Deposit credits")
+    await dialog.get_by_label("Credits").fill("40")
+
+    async def lost(route: Route) -> None:
+        await route.fetch()
+        await route.abort()
+
+    deposits = re.compile(r"/v1/credits/deposits")
+    await page.route(deposits, lost)
+    await dialog.get_by_role("button", name="Deposit").click()
+    await expect(dialog.get_by_role("alert")).to_contain_text("unreachable")
+    await page.unroute(deposits)
+    await dialog.get_by_role("button", name="Deposit").click()
+    await expect(dialog).to_have_count(0)
+    await expect(page.get_by_role("region", name="Statement").locator("tbody tr")).to_have_count(1)
 
 
 async def test_a_budget_is_set_shown_with_what_is_used_and_removed(open_page: Opener, stage: AgentStage) -> None:

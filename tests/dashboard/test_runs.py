@@ -1,6 +1,7 @@
 """Runs of agents in the browser: asked for, watched to their end, answered, cancelled."""
 
 import asyncio
+import json
 import re
 from collections.abc import AsyncIterator
 
@@ -8,7 +9,10 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import FilePayload, Locator, Page, Route, expect
 
+from bullpen.agents.llm.health import HealthRules
+from bullpen.agents.llm.shared_health import HealthInRecords
 from bullpen.agents.words import Submitted, TaskRequest
+from bullpen.errors import ModelTimeout
 from bullpen.records.runs.words import ProgressKind
 from tests.dashboard.agentstage import TENANT, AgentStage, agent_stage
 from tests.dashboard.conftest import Opener, set_hidden
@@ -208,6 +212,47 @@ async def test_a_log_that_is_not_yet_here_is_said_to_be_read(open_page: Opener, 
     await expect(page.get_by_role("region", name="Artifacts").get_by_role("link")).to_have_count(2)
 
 
+async def test_of_a_long_log_the_end_is_shown_and_what_was_before_on_demand(
+    open_page: Opener, stage: AgentStage
+) -> None:
+    run = await stage.done("Say that it was long")
+    lines = [_line("step_started", n, {"step": n}) for n in range(1, 301)]
+    page = await open_page("/runs")
+
+    async def long(route: Route) -> None:
+        heads = {"Content-Type": "text/event-stream"}
+        body = "".join(lines).replace("TASK", run.task_id)
+        await route.fulfill(headers=heads, body=f"{body}event: end\ndata: {{}}\n\n")
+
+    await page.route(re.compile("/stream"), long)
+    await page.goto(f"/runs/{run.run_id}")
+    calls = _steps(page).locator(".story-head", has_text="Step ")
+    await expect(calls).to_have_count(200)
+    await expect(calls.last).to_contain_text("Step 300")
+    await page.get_by_role("button", name="Show 100 of 100 earlier").click()
+    await expect(calls).to_have_count(300)
+    await expect(calls.first).to_contain_text("Step 1")
+
+
+def _line(kind: str, number: int, data: dict[str, object]) -> str:
+    line = {"number": number, "task_id": "TASK", "at_ms": 1, "data": data}
+    return f"event: {kind}\ndata: {json.dumps(line)}\n\n"
+
+
+async def test_the_journal_is_asked_for_from_where_it_goes_on(open_page: Opener, stage: AgentStage) -> None:
+    run = await stage.submit("Wait journal-gate")
+    page = await open_page("/runs")
+    starts: list[str] = []
+    page.on("request", lambda request: starts.extend(re.findall(r"/steps\?start=(\d+)", request.url)))
+    await page.goto(f"/runs/{run.run_id}")
+    await expect(_steps(page).locator(".tool")).to_contain_text("running")
+    stage.gate("journal-gate").touch()
+    await expect(_heading(page)).to_contain_text("Completed")
+    await page.locator(".tool summary").click()
+    await expect(page.locator(".tool")).to_contain_text("the gate journal-gate is open")
+    assert int(starts[-1]) > 0
+
+
 async def test_a_run_at_its_limit_is_to_be_submitted_with_a_higher_one(open_page: Opener, stage: AgentStage) -> None:
     """A fork has the same limits, and would stop there too."""
     asked = TaskRequest(prompt="Weather in two cities", max_steps=1)
@@ -225,6 +270,10 @@ async def test_research_shows_its_agents_and_leads_to_each(open_page: Opener, st
     for question, state in (("sun", "Completed"), ("moon", "Failed"), ("stars", "Running")):
         await expect(agents.get_by_role("listitem").filter(has_text=question)).to_contain_text(state)
     await expect(_steps(page)).to_contain_text("waits for 3 agents")
+    listed = await open_page("/runs")
+    await expect(listed.get_by_role("row").filter(has_text="Study the sky")).to_contain_text("Waits for agents")
+    await listed.get_by_role("button", name="Needs an answer").click()
+    await expect(listed.get_by_role("heading", name="No run is in this state")).to_be_visible()
     stage.gate("sky").touch()
     await expect(agents).to_contain_text("3 of 3 are done")
     await agents.get_by_role("link", name="moon").click()
@@ -281,6 +330,8 @@ async def test_a_question_is_answered_with_what_happened(open_page: Opener, stag
     await expect(_steps(page)).to_contain_text("lost with its worker")
     question = page.get_by_role("region", name="Did the call of charge take place?")
     await expect(question).to_contain_text("1250")
+    listed = await open_page("/runs?state=suspended")
+    await expect(listed.get_by_role("row").filter(has_text="Charge the card")).to_contain_text("Needs an answer")
     await question.get_by_role("textbox", name="Result").fill("the bank has it already")
     await question.get_by_role("button", name="Answer").click()
     await expect(page.get_by_role("region", name="Answer")).to_contain_text("Done: the bank has it already")
@@ -347,6 +398,63 @@ async def test_runs_of_a_workspace_are_told_apart(open_page: Opener, stage: Agen
     await expect(page.get_by_role("heading", name="No run fits")).to_be_visible()
 
 
+async def test_workers_show_what_runs_lean_on(open_page: Opener, stage: AgentStage) -> None:
+    page = await open_page("/workers")
+    providers = page.get_by_role("region", name="Providers of models")
+    await expect(providers).to_contain_text("nothing bad is known of any")
+    records, rules = await stage.agents.records(), HealthRules()
+    now_ms = records.database.clock.now_ms()
+    health = HealthInRecords(records.providers)
+    for _ in range(rules.down_after):
+        await health.change("faraway", lambda now: now.after_error(ModelTimeout("silence"), now_ms, rules))
+    members = [
+        {"id": "b1", "state": "in-use", "since_ms": now_ms, "tenant": "acme"},
+        {"id": "b2", "state": "warm", "since_ms": now_ms},
+    ]
+    told = {"driver": "bubblewrap", "isolation": "namespace", "sandboxes": members}
+    await records.sandboxes.tell("a pool", "one", json.dumps(told).encode())
+    await page.reload()
+    await expect(providers.get_by_role("row", name=re.compile("faraway"))).to_contain_text(
+        re.compile("Down.*model-timeout")
+    )
+    sandboxes = page.get_by_role("region", name="Sandboxes")
+    # The worker of these tests may have some of its own.
+    await expect(sandboxes).to_contain_text(re.compile(r"1 of \d+ sandboxes in use"))
+    await expect(sandboxes.get_by_role("row", name=re.compile("b1"))).to_contain_text("acme")
+
+
 async def test_a_run_that_is_not_there_says_so(open_page: Opener) -> None:
     page = await open_page("/runs/run_none", may_fail=True)
     await expect(page.get_by_role("alert")).to_contain_text("It may have been removed")
+
+
+async def test_a_run_that_ended_is_looked_at_though_the_first_look_failed(open_page: Opener, stage: AgentStage) -> None:
+    """After its last line a stream tells of the end alone, whoever comes again."""
+    run = await stage.done("Say that it is over")
+    page = await open_page("/runs", may_fail=True)
+    looks, has_failed = 0, asyncio.Event()
+    line = {"number": 1, "task_id": run.task_id, "at_ms": 1, "data": {}}
+    streams = [f"retry: 50\nid: 1\nevent: job_completed\ndata: {json.dumps(line)}\n\n", "event: end\ndata: {}\n\n"]
+
+    async def told(route: Route) -> None:
+        if len(streams) == 1:
+            await has_failed.wait()
+        await route.fulfill(content_type="text/event-stream", body=streams.pop(0))
+
+    async def looked_at(route: Route) -> None:
+        nonlocal looks
+        looks += 1
+        answer = await route.fetch()
+        if looks == 1:
+            await route.fulfill(response=answer, json={**await answer.json(), "state": "running"})
+        elif looks == 2:
+            await route.fulfill(status=500, json={"code": "internal", "title": "A fault"})
+            has_failed.set()
+        else:
+            await route.fulfill(response=answer)
+
+    await page.route(re.compile(rf"/v1/runs/{run.run_id}/stream"), told)
+    await page.route(re.compile(rf"/v1/runs/{run.run_id}$"), looked_at)
+    await page.goto(f"/runs/{run.run_id}")
+    await expect(_heading(page)).to_contain_text("Running")
+    await expect(_heading(page)).to_contain_text("Completed")

@@ -19,7 +19,7 @@ class Block(NamedTuple):
 
 def all_pages() -> list[Path]:
     """Every page that is ours, apart from what tools installed or left behind."""
-    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").glob("*.md")]
     return sorted(pages)
 
 

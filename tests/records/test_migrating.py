@@ -13,7 +13,8 @@ from bullpen.clock import SYSTEM_CLOCK
 from bullpen.records.database import database_at
 from bullpen.records.migrating import HEAD, VERSION_TABLE, upgrade_to
 from bullpen.records.records import Records
-from bullpen.records.tables import access, metadata, model
+from bullpen.records.tables import access, metadata, model, runs
+from bullpen.records.tables.files import part
 from bullpen.records.tables.outbox import OutboxBase
 
 _TABLES = {*metadata.tables, *OutboxBase.metadata.tables}
@@ -89,6 +90,29 @@ async def test_failures_of_before_are_counted_by_their_reasons(address: str) -> 
         (group,) = await records.jobs.failures()
         assert (group.count, group.newest_ms, group.oldest_ms, group.error) == (2, 3, 1, "no host")
         assert [group.count for group in await records.jobs.failures(tenant="acme")] == [1]
+
+
+async def test_checkpoints_of_before_keep_what_they_need(address: str) -> None:
+    """Version 20 makes their table anew on SQLite, to which the rows of their blobs refer."""
+    database = database_at(address, SYSTEM_CLOCK)
+    async with database.writing() as connection:
+        await connection.run_sync(upgrade_to, "0019")
+        of = {"id": "r1", "tenant": "acme", "created_by": "ann", "state": "running", "told": 0, "created_ms": 1}
+        await connection.execute(insert(runs.run), of)
+        of = {"id": "t1", "run": "r1", "tenant": "acme", "kind": "agent_run", "state": "running", "queue": "q"}
+        of |= {"prompt": "go", "terms": b"", "created_ms": 1, "changed_ms": 1}
+        await connection.execute(insert(runs.task), of)
+        row = {"id": "c1", "task": "t1", "place": 3, "sha256": "a" * 64, "size": 1, "created_ms": 1}
+        columns, values = ", ".join(row), ", ".join(f":{name}" for name in row)
+        await connection.execute(text(f"INSERT INTO bullpen_checkpoint ({columns}) VALUES ({values})"), row)
+        await connection.execute(insert(part), {"checkpoint": "c1", "sha256": "b" * 64})
+    await database.close()
+    async with await Records.open(address) as records:
+        found = await records.files.checkpoint("t1")
+        assert found is not None
+        assert found.id == "c1"
+        async with records.database.reading() as connection:
+            assert (await connection.execute(select(part.c.sha256))).scalars().all() == ["b" * 64]
 
 
 async def test_many_may_open_at_once(address: str) -> None:

@@ -9,6 +9,7 @@ from sqlalchemy import event, insert
 
 from bullpen.records.audit import AuditFilter
 from bullpen.records.model import leading
+from bullpen.records.model.reasons import Order
 from bullpen.records.model.searching import JobFilter
 from bullpen.records.records import Records
 from bullpen.records.runs.words import TaskState
@@ -149,6 +150,18 @@ async def test_of_each_reason_of_failures_two_jobs_are_read(
     assert "SEARCH newest USING INTEGER PRIMARY KEY (rowid=?)" in steps
 
 
+@pytest.mark.parametrize("tenant", [None, "acme"])
+@pytest.mark.parametrize("order", Order)
+async def test_late_failures_are_counted_down_an_index(file_records: Records, order: Order, tenant: str | None) -> None:
+    """Those of last week are not looked at, however many they are."""
+    asked = Asked(file_records)
+    await file_records.jobs.failures(since_ms=1, order=order, tenant=tenant)
+    steps = [step for step in await asked.plan("bullpen_reason") if "bullpen_job" in step]
+    assert steps
+    assert all("ix_bullpen_job_failed_why" in step and "fingerprint=?" in step for step in steps)
+    assert any(step.endswith("finished_ms>?)") for step in steps)
+
+
 async def test_the_split_of_a_queue_by_tenant_reads_its_tallies_once(file_records: Records) -> None:
     """There are as many as tenants have states, and a page of a queue asks again while it is looked at."""
     row = {"queue": "mail", "state": "waiting", "tenant": "acme", "jobs": 1}
@@ -201,6 +214,14 @@ async def test_runs_in_a_state_or_a_workspace_go_down_an_index(
     await file_records.runs.page(**wanted)
     (step,) = await asked.plan("bullpen_run")
     assert step.endswith(f"ix_bullpen_run_{index}")
+
+
+async def test_runs_that_ask_a_person_are_looked_for_among_those_that_are_suspended(file_records: Records) -> None:
+    asked = Asked(file_records)
+    await file_records.runs.page(is_asking=True)
+    first, *others = await asked.plan("bullpen_run")
+    assert first.endswith("ix_bullpen_run_state_created (state=?)")
+    assert not [step for step in others if step.startswith("SCAN")]
 
 
 @pytest.mark.parametrize("cursor", [None, "1~k"], ids=["first", "next"])

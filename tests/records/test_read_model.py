@@ -5,6 +5,7 @@ import random
 from collections import Counter
 from typing import Any
 
+import msgspec
 import pytest
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -109,6 +110,60 @@ async def test_progress_costs_no_look_at_the_job(
     await store.remove(job.ref)
     await feeder.catch_up()
     assert looked == [job.id]
+    await check_model(records, store)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+async def test_a_job_with_the_oddest_numbers_that_a_store_tells_is_listed(
+    records: Records, store: Store, queue: Queue, feeder: ModelFeeder, sign: int
+) -> None:
+    around = StoreAround(store)
+    time, count = sign * (2**53 - 1), sign * (2**31 - 1)
+    odd = {"added_ms": time, "started_ms": time, "finished_ms": time, "priority": count, "attempts_made": count}
+
+    async def look(queue: str, ids: Any) -> Any:
+        return [job and msgspec.structs.replace(job, **odd) for job in await store.look(queue, ids)]
+
+    around.look = look
+    await queue.add("work", id="zero")
+    await feeder.catch_up()
+    feeder._source.store = around
+    await queue.add("work", id="one")
+    await feeder.catch_up()
+    (job,) = [job for job in (await records.jobs.list()).jobs if job.id == "one"]
+    assert (job.added_ms, job.priority, job.attempts_made) == (time, count, count)
+
+
+async def test_a_job_that_fits_into_no_table_holds_up_no_other_queue(
+    records: Records, store: Store, feeder: ModelFeeder, clock: ManualClock
+) -> None:
+    """Its own is tried again later and then later still; what was in hand of it is read anew."""
+    queues = [Queue(store, name, clock=clock) for name in ("a", "b")]
+    for queue in queues:
+        await queue.add("work", id="one")
+    await feeder.catch_up()
+    looks = 0
+    around = StoreAround(store)
+
+    async def look(queue: str, ids: Any) -> Any:
+        nonlocal looks
+        found = await store.look(queue, ids)
+        if queue != "a":
+            return found
+        looks += 1
+        return [job and msgspec.structs.replace(job, added_ms=2**70) for job in found]
+
+    around.look = look
+    feeder._source.store = around
+    for number in ("two", "three"):
+        for queue in queues:
+            await queue.add("work", id=number)
+        await feeder.catch_up()
+    assert (await rows_of(records)).keys() == {"a/one", "b/one", "b/two", "b/three"}
+    assert looks == 1, "it is left alone for a while"
+    feeder._source.store = store
+    clock.advance(60_000)
+    await feeder.catch_up()
     await check_model(records, store)
 
 

@@ -12,6 +12,7 @@ from bullpen.records.model import leading
 from bullpen.records.model.feeder import ModelFeeder
 from bullpen.records.model.minutes import BOUNDS_MS, MINUTE_MS, percentile_ms, place_of
 from bullpen.records.model.reading import Period
+from bullpen.records.model.reasons import Order
 from bullpen.records.model.searching import JobFilter
 from bullpen.records.model.words import words_of
 from bullpen.records.records import Records
@@ -100,6 +101,7 @@ async def test_reasons_of_failures_are_counted_until_the_last_is_gone(
         clock.advance(1)
         await scene.end(Failed(Failure(f"no host {n}", type="HostError")))
     await mail.add("send", id="odd")
+    clock.advance(1)
     await scene.end(Failed(Failure("not so", type="ValueError")))
     await post.add("send", id="there", tenant="acme")
     await scene.end(Failed(Failure("no ink")), "post")
@@ -117,6 +119,13 @@ async def test_reasons_of_failures_are_counted_until_the_last_is_gone(
     assert await told(tenant="other", queue="post") == await told(queues=[]) == []
     (group,) = await records.jobs.failures(tenant="acme", queue="mail")
     assert group.newest_ms - group.oldest_ms == 2
+    assert await told(queue="mail", order=Order.NEWEST) == [(1, "not so"), (3, "no host 2")]
+    late = group.oldest_ms + 1
+    assert await told(queue="mail", since_ms=late) == [(2, "no host 2"), (1, "not so")]
+    assert await told(queue="mail", since_ms=late, order=Order.NEWEST) == [(1, "not so"), (2, "no host 2")]
+    assert await told(queue="mail", since_ms=late, limit=1) == [(2, "no host 2")]
+    assert await told(tenant="acme", queues=["mail"], since_ms=late) == [(1, "no host 2")]
+    assert await told(since_ms=group.newest_ms + 1_000) == []
     await store.retry(JobRef("mail", "job-2"))
     await store.remove(JobRef("mail", "odd"))
     await feeder.catch_up()

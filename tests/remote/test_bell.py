@@ -3,12 +3,15 @@
 import asyncio
 import uuid
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
+from bullpen.errors import StoreError
 from bullpen.job.spec import NewJob
 from bullpen.server.remote.bell import Bell
 from bullpen.stores.base import Store
+from tests.support.around import StoreAround
 from tests.support.places import Place
 from tests.worker.waiting import until
 
@@ -58,6 +61,24 @@ async def test_it_rings_again_after_rings_that_nobody_took_a_job_after(store: St
     """Later each time, but it does."""
     await add(store, "a")
     assert [await bell.wait(["a"], 30) for _ in range(4)] == [True] * 4
+
+
+async def test_it_rings_after_an_error_of_whatever_kind(store: Store) -> None:
+    """Else nothing would ever wake those who come later."""
+    around = StoreAround(store)
+    failures: list[Exception] = [RuntimeError("something else"), StoreError("NOPERM")]
+
+    async def wait(queues: list[str], **asked: Any) -> bool:
+        if failures:
+            raise failures.pop()
+        return await store.wait(queues, **asked)
+
+    around.wait = wait
+    bell = Bell(around)
+    await add(store, "a")
+    assert await bell.wait(["a"], 30)
+    assert not failures
+    await bell.close()
 
 
 async def test_the_time_is_over_without_a_ring(bell: Bell) -> None:

@@ -151,6 +151,16 @@ async def test_a_tenants_token_gets_that_tenants_jobs_only(served: Served) -> No
     assert await far.claim(10) == []
 
 
+async def test_what_a_tenants_producer_adds_its_worker_gets(served: Served) -> None:
+    """Though nobody gave the tenant a plan or the job a group; at once, in bulk, and with a schedule's tick."""
+    producer, far = await served.caller(Role.OPERATOR, tenant="acme"), await served.caller(tenant="acme")
+    path = f"/v1/queues/{QUEUE}"
+    await producer.http.post(f"{path}/jobs", json={"name": "one"})
+    await producer.http.post(f"{path}/jobs/bulk", json={"jobs": [{"name": "two"}]})
+    await producer.http.put(f"{path}/schedules/often", json={"name": "three", "every": 60})
+    assert [job["name"] for job in await far.claim(10)] == ["one", "two", "three"]
+
+
 async def test_a_tenants_token_is_woken_by_its_own_jobs(served: Served) -> None:
     """Though another's lie there all the time."""
     await served.add(tenant="other", group="other")

@@ -13,8 +13,11 @@ from bullpen.errors import RemoteRefused, Unrecoverable
 from bullpen.job.record import FailureKind, JobRecord, JobRef
 from bullpen.job.spec import NewJob
 from bullpen.job.state import State
+from bullpen.job.verdicts import Completed, Settlement
+from bullpen.remote.address import server_address
+from bullpen.remote.store import RemoteStore
 from bullpen.remote.worker import RemoteWorker
-from bullpen.stores.base import Store
+from bullpen.stores.base import SettleOutcome, Store
 from bullpen.worker.context import Context
 from bullpen.worker.handlers import Handlers
 from bullpen.worker.options import WorkerOptions
@@ -37,6 +40,15 @@ async def working(
         await running
 
 
+@contextlib.asynccontextmanager
+async def remote_store(served: Served) -> AsyncIterator[RemoteStore]:
+    store = RemoteStore(server_address(served.url, token=await served.key()))
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
 async def ended(store: Store, ref: JobRef) -> JobRecord:
     return await until(lambda: store.job(ref), lambda job: job.state in (State.COMPLETED, State.FAILED))
 
@@ -54,6 +66,34 @@ async def test_a_handler_is_given_what_it_would_get_beside_the_store(served: Ser
         job = await ended(served.store, ref)
     assert (job.result, job.progress) == (b'{"n":1,"attempt":1,"tenant":"acme"}', b"40")
     assert (await served.store.logs(ref)).lines == ("begun",)
+
+
+async def test_jobs_that_end_together_with_large_results_run_once_each(served: Served) -> None:
+    """Together they are more than the server takes in one call: they come in several."""
+    together = asyncio.Barrier(8)
+    begun: list[str] = []
+
+    async def build(ctx: Context) -> str:
+        begun.append(ctx.job.id)
+        await together.wait()
+        return "x" * 200_000
+
+    refs = [await served.add() for _ in range(8)]
+    async with working(served, {QUEUE: build}, concurrency=8):
+        jobs = [await ended(served.store, ref) for ref in refs]
+    assert [(job.state, len(job.result or b"")) for job in jobs] == [(State.COMPLETED, 200_002)] * 8
+    assert sorted(begun) == sorted(ref.id for ref in refs)
+
+
+async def test_a_settlement_in_parts_that_is_sent_again_is_done_once(served: Served) -> None:
+    """Each part has a request of its own, the same whenever the whole is sent."""
+    refs = [await served.add() for _ in range(4)]
+    async with remote_store(served) as store:
+        claimed = await store.claim({QUEUE: 4}, worker="far", lease_ms=30_000, request="claim")
+        ends = [Settlement(one.lease, Completed(b'"' + b"x" * 200_000 + b'"')) for one in claimed.jobs]
+        first = await store.settle(ends, request="settle")
+        assert await store.settle(ends, request="settle") == first == [SettleOutcome.SETTLED] * 4
+    assert [(await served.store.job(ref)).state for ref in refs] == [State.COMPLETED] * 4
 
 
 async def test_words_about_a_job_with_a_long_id_reach_it(served: Served) -> None:

@@ -7,6 +7,8 @@ import httpx
 import pytest
 
 from bullpen import BadOption
+from bullpen.errors import RecordsUnavailable
+from bullpen.job.record import JobRef
 from bullpen.records.audit import AuditFilter
 from bullpen.records.idempotency import Idempotency
 from bullpen.records.keys import NewKey
@@ -199,6 +201,22 @@ async def test_wrong_keys_and_tokens_are_counted_by_address(site: Site) -> None:
     assert (await said("203.0.113.8", wrong)).status_code == 401
 
 
+@pytest.mark.parametrize("end", ["expired", "revoked"])
+async def test_a_key_that_was_good_once_is_no_guess(site: Site, end: str) -> None:
+    """A client that goes on with one does not lock out who else comes from its address."""
+    expires_ms = 1 if end == "expired" else None
+    key, text = await site.records.keys.create(
+        NewKey(name="old", role="operator", expires_ms=expires_ms), created_by="test"
+    )
+    if end == "revoked":
+        await site.records.keys.revoke(key.id)
+    async with client_of(site, {"Authorization": f"Bearer {text}"}) as client:
+        for _ in range(200):
+            await client.get("/v1/me", status=401)
+    async with client_of(site, await key_for(site, "operator")) as client:
+        await client.get("/v1/me")
+
+
 async def test_every_answer_keeps_browsers_from_harm(client: Client) -> None:
     for path in ("/", "/v1/me", "/v1/nothing", "/health/live", "/some/page"):
         headers = (await client.http.get(path)).headers
@@ -283,3 +301,19 @@ async def test_a_key_is_held_while_its_request_is_carried_out(site: Site, monkey
     monkeypatch.setattr(site.store, "add", slow)
     async with client_of(site) as client:
         await client.post("/v1/queues/mail/jobs", {"name": "work"}, status=201, **{"Idempotency-Key": "k"})
+
+
+async def test_what_was_done_is_answered_though_the_answer_cannot_be_kept(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who is told of an outage asks again, and has a second job. What was refused is told as well."""
+
+    async def away(*_given: Any, **_more: Any) -> None:
+        raise RecordsUnavailable("no answer")
+
+    monkeypatch.setattr(Idempotency, "finish", away)
+    monkeypatch.setattr(Idempotency, "give_up", away)
+    async with client_of(site) as client:
+        added = await client.post("/v1/queues/mail/jobs", {"name": "work"}, status=201, **{"Idempotency-Key": "k"})
+        assert (await site.store.job(JobRef("mail", added["id"]))).name == "work"
+        await client.post("/v1/queues/mail/jobs/none/promote", status=404, **{"Idempotency-Key": "other"})

@@ -1,5 +1,7 @@
 """Alerts over HTTP: whose they are, and what is shown of their channel."""
 
+from typing import Any
+
 import pytest
 
 from bullpen.server.site import Site
@@ -44,6 +46,38 @@ async def test_they_are_of_the_callers_queues(site: Site) -> None:
 async def test_an_operator_changes_those_of_tenants(site: Site) -> None:
     made = await site.records.alerts.save("a", condition={"failed": 1}, channel={}, tenant="acme")
     async with client_of(site, await key_for(site, "operator")) as client:
-        changed = await client.put("/v1/alerts", {"id": made.id, "name": "b", "condition": {}, "channel": {}})
+        changed = await client.put(
+            "/v1/alerts", {"id": made.id, "name": "b", "condition": {"failed": 2}, "channel": {}}
+        )
         assert (changed["name"], changed["tenant"]) == ("b", "acme")
         await client.delete(f"/v1/alerts/{made.id}", status=204)
+
+
+@pytest.mark.parametrize(
+    "condition, said",
+    [
+        ({}, "failed"),
+        ({"failed": 0}, "failed"),
+        ({"failed": 1, "minutes": "5"}, "minutes"),
+        ({"failed": 1, "queue": 7}, "queue"),
+        ({"failed": 1, "name": ""}, "name"),
+        ({"failed": 1, "severity": "loud"}, "severity"),
+        ({"failed": 1, "job_type": "welcome"}, "job_type"),
+    ],
+    ids=str,
+)
+async def test_a_condition_that_would_tell_nobody_is_refused(
+    client: Client, condition: dict[str, Any], said: str
+) -> None:
+    """Nobody finds out otherwise, until the alert is missed."""
+    problem = await client.put("/v1/alerts", _ALERT | {"condition": condition}, status=422)
+    assert (problem["code"], problem["field"], said in problem["detail"]) == ("bad-option", "condition", True)
+    assert (await client.get("/v1/alerts"))["items"] == []
+
+
+async def test_one_that_tells_nobody_may_be_turned_off(site: Site, client: Client) -> None:
+    """It was kept before conditions were looked at."""
+    old = await site.records.alerts.save("old", condition={"on": "it"}, channel={})
+    body = {"id": old.id, "name": "old", "condition": {"on": "it"}, "channel": {}}
+    await client.put("/v1/alerts", body, status=422)
+    assert (await client.put("/v1/alerts", body | {"is_enabled": False}))["is_enabled"] is False

@@ -19,7 +19,7 @@ async def test_nothing_is_said_before_the_queues_are_heard(
     names = site.hub.names
 
     async def noted(wanted: Wanted) -> list[str]:
-        said.append(f"let in {heard.text}" if heard.status == 101 else heard.text)
+        said.append(f"let in {heard.text}" if heard.status else heard.text)
         return ["mail", *await names(wanted)][:1]
 
     monkeypatch.setattr(site.hub, "names", noted)
@@ -28,7 +28,7 @@ async def test_nothing_is_said_before_the_queues_are_heard(
         if is_socket:
             assert await heard.begun() == 101
         else:
-            await heard.until(": beat")
+            await heard.until("event: beat\n")
         await queue.add("work", id="right-after")
         await heard.until("right-after")
     assert said == [""]

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from bullpen.records.records import Records
+from tests.server.test_outbox import give_problem
 
 _LIMIT_S = 60
 
@@ -82,6 +83,29 @@ def _get(url: str, path: str, headers: dict[str, str] | None = None) -> bytes:
     with urllib.request.urlopen(request, timeout=_LIMIT_S) as answer:
         found: bytes = answer.read()
     return found
+
+
+async def test_rows_of_the_outbox_are_listed_sent_and_dropped(tmp_path: Path) -> None:
+    """Whom an alert pages has a terminal, and no Python at hand."""
+    assert _bullpen(tmp_path, "outbox").stdout == "No rows with a problem.\n"
+    async with await Records.open(f"sqlite:{tmp_path / '.bullpen' / 'records.db'}") as records:
+        for job_id in ("one", "two", "three"):
+            await give_problem(records, job_id)
+    listed = _bullpen(tmp_path, "outbox", "list").stdout
+    assert all(word in listed for word in ("one", "two", "three", "mail", "in doubt"))
+    one, two, _ = json.loads(_bullpen(tmp_path, "outbox", "list", "--json").stdout)
+    sent = json.loads(_bullpen(tmp_path, "outbox", "resend", str(one["number"]), "--json").stdout)
+    assert sent == [{"number": one["number"], "queue": "mail", "job_id": "one"}]
+    assert "dropped: 2 (mail/two)" in _bullpen(tmp_path, "outbox", "discard", str(two["number"])).stdout
+    gone = _bullpen(tmp_path, "outbox", "discard", str(two["number"]))
+    assert (gone.returncode, "[record-missing]" in gone.stderr) == (1, True)
+    assert [row["job_id"] for row in json.loads(_bullpen(tmp_path, "outbox", "--json").stdout)] == ["three"]
+    async with await Records.open(f"sqlite:{tmp_path / '.bullpen' / 'records.db'}") as records:
+        entries = (await records.audit.list()).entries
+    assert [(entry.action, entry.details["job"]) for entry in entries] == [
+        ("outbox.discard", "mail/two"),
+        ("outbox.resend", "mail/one"),
+    ]
 
 
 async def test_what_is_written_by_the_command_line_is_in_the_audit_log(tmp_path: Path) -> None:

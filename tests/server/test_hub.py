@@ -2,16 +2,16 @@
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
 import pytest
 
-from bullpen.errors import RecordsUnavailable
+from bullpen.errors import RecordsUnavailable, StoreError, StoreUnavailable
 from bullpen.job.events import Event, EventKind
 from bullpen.job.record import JobRef
 from bullpen.job.verdicts import Completed, Settlement
-from bullpen.server.streams.cursors import Cursors
+from bullpen.server.streams.cursors import LONGEST, Cursors
 from bullpen.server.streams.following import Following
 from bullpen.server.streams.hub import Hub
 from bullpen.server.streams.listening import Listener
@@ -233,6 +233,22 @@ async def test_all_queues_go_on_from_one_cursor(store: Store, hub: Hub) -> None:
     assert "reports" not in cursor
 
 
+@pytest.mark.parametrize("place", [lambda n: f"{1_722_900_000_000 + n * 7919}-{n % 3}", lambda n: str(n * 7919)])
+def test_a_cursor_has_room_for_hundreds_of_queues(place: Callable[[int], str]) -> None:
+    """Whatever there is fits into a request; who is not to know of most queues has all of their own in it."""
+    for count in (1, 300, 1_200, 5_000):
+        places = {f"queue-{n}-{'x' * 150}": place(n) for n in range(count)}
+        cursor = CURSORS.write(places)
+        assert len(cursor) <= LONGEST
+        found = CURSORS.read(cursor, places)
+        assert found == places if count <= 1_200 else found.items() <= places.items()
+        own = list(places)[-100:]
+        cursors = [CURSORS.write(some, own) for some in (places, {queue: places[queue] for queue in own})]
+        assert len({len(cursor) for cursor in cursors}) == 1
+        found = CURSORS.read(cursors[0], places)
+        assert found == places if count <= 300 else found.keys() >= set(own)
+
+
 async def test_listeners_of_all_queues_hear_new_ones(store: Store, hub: Hub) -> None:
     await _add(store, "m1", queue="mail")
     listener = hub.listener(Wanted())
@@ -263,6 +279,30 @@ async def test_new_queues_are_heard_after_the_records_were_away(store: Store) ->
         while "reports" not in listener.places:
             await asyncio.sleep(0.02)
     assert not failures
+    await hub.stop()
+
+
+async def test_a_stream_goes_on_after_an_error_of_the_store(store: Store) -> None:
+    """Such as a password that was changed, or a command that the server does not allow for a moment."""
+    await _add(store, "one")
+    around = StoreAround(store)
+    failures = [StoreError("NOPERM"), RuntimeError("something else"), StoreUnavailable("no answer")]
+
+    async def events(queue: str, **wanted: Any) -> Any:
+        if wanted["after"] is not None and failures:
+            raise failures.pop()
+        return await store.events(queue, **wanted)
+
+    around.events = events
+    hub = Hub(around, store.queues, limit=1_000)
+    following = Following(hub, CURSORS, Wanted(queue="mail", kinds=frozenset({EventKind.ADDED})), None)
+    batches = following.batches(tells_start=True)
+    async with asyncio.timeout(60):
+        await anext(batches)
+        await _add(store, "two")
+        assert [_added(list(batch)) async for batch in _first(batches)] == [["two"]]
+    assert not failures
+    await batches.aclose()
     await hub.stop()
 
 

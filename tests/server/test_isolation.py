@@ -3,22 +3,25 @@
 import asyncio
 import base64
 import contextlib
-import hashlib
 import json
 import re
+import uuid
+import zlib
 from typing import Any
 
 import httpx
 import msgspec
 import pytest
 
-from bullpen.job.record import JobRef
-from bullpen.job.verdicts import Completed, Settlement
+from bullpen.errors import BadOption
+from bullpen.job.record import Failure, JobRef
+from bullpen.job.verdicts import Completed, Failed, Settlement
 from bullpen.records.model.reading import Lag
 from bullpen.server.site import Site
-from bullpen.stores.base import EventPage
+from bullpen.server.streams.cursors import Cursors
+from bullpen.stores.base import EventPage, Store
 from tests.server.asgi import stream
-from tests.server.calling import BASE, client_of, key_for
+from tests.server.calling import BASE, Client, client_of, key_for
 from tests.server.calls import CALLS, PUBLIC, Call, all_routes
 from tests.server.conftest import Eventually
 from tests.server.world import MARK, World, make_world
@@ -170,20 +173,33 @@ async def test_the_first_job_of_a_tenant_is_heard_by_who_waited_for_it(world: Wo
         assert again["items"] == []
 
 
-async def test_a_cursor_of_all_queues_does_not_tell_who_guesses_a_name(world: World) -> None:
-    """One as plain hashes would make it is none."""
+async def test_a_cursor_of_all_queues_tells_nothing_of_others(world: World) -> None:
+    """Neither how many queues there are nor how busy: what can be read of it is noise, as long as before."""
     async with client_of(world.site, await key_for(world.site, "operator", tenant="alpha")) as client:
-        cursor = (await client.get("/v1/events/poll"))["cursor"]
-        text = base64.urlsafe_b64decode(cursor.rpartition(".")[2]).decode()
-        assert len(json.loads(text)) > 1
-        plain = {queue: hashlib.sha256(queue.encode()).hexdigest()[:16] for queue in ("mail", "beta-only")}
-        assert not any(name in text for name in plain.values())
+        before = (await client.get("/v1/events/poll"))["cursor"]
+        for n in range(20):
+            await world.site.queue(f"beta-{n}").add("work", tenant="beta")
+        while "beta-19" not in await world.site.standing.names():
+            world.site.feeder.nudge()
+            await asyncio.sleep(0.02)
+        after = (await client.get("/v1/events/poll", after=before))["cursor"]
+        assert len(after) == len(before)
+        plain = base64.urlsafe_b64decode(before)
+        assert b"mail" not in plain
+        assert len(zlib.compress(plain)) > len(plain), "nothing repeats in it"
         await client.post("/v1/queues/mail/jobs", {"name": "work"}, status=201)
-        heard = await client.get("/v1/events/poll", after=cursor, wait_s=30)
+        heard = await client.get("/v1/events/poll", after=after, wait_s=30)
         assert {(item["queue"], item["tenant"]) for item in heard["items"]} == {("mail", "alpha")}
-        unkeyed = base64.urlsafe_b64encode(json.dumps(dict.fromkeys(plain.values(), "1")).encode()).decode()
-        for wrong in (unkeyed, f"{'0' * 16}.{unkeyed}", cursor[:-8], "."):
+        for wrong in (before[:-8], "nonsense", ".", "ä"):
             assert (await client.get("/v1/events/poll", after=wrong, status=422))["field"] == "after"
+
+
+async def test_one_installation_reads_no_cursor_of_another() -> None:
+    mine, theirs = Cursors(b"mine"), Cursors(b"theirs")
+    cursor = mine.write({"mail": "7"})
+    assert mine.read(cursor, ["mail", "reports"]) == {"mail": "7"}
+    with pytest.raises(BadOption):
+        theirs.read(cursor, ["mail"])
 
 
 async def test_no_filter_leads_elsewhere(world: World) -> None:
@@ -408,7 +424,7 @@ async def test_a_stream_of_the_others_job_says_nothing(world: World) -> None:
         assert await heard.begun() == 200
         await world.site.store.cancel(JobRef("mail", "their-job"), reason="beta")
         await asyncio.sleep(0.3)  # time in which something wrong could be said
-        assert "event:" not in heard.text
+        assert "event:" not in heard.text.replace("event: beat\n", "")
 
 
 @pytest.mark.parametrize("path, socket", [("/v1/runs/{run_id}/stream", False), ("/v1/runs/{run_id}/ws", True)])
@@ -423,3 +439,69 @@ async def test_a_stream_of_the_others_run_is_as_one_that_never_was(world: World,
         said.append({**problem, "request_id": "", "detail": problem["detail"].replace(ids["run_id"], "")})
     assert said[0] == said[1]
     assert world.site.lookout.watched == 0
+
+
+async def test_a_relative_of_another_tenant_is_not_told(world: World) -> None:
+    """Neither a parent, nor a child with which the job failed: not by the job, a list, a reason or an event."""
+    queue, store = world.site.queue("mail"), world.site.store
+    for parent, child in (("alpha", "beta"), ("beta", "alpha")):
+        below = queue.prepare("work", id=f"{child}-below-{parent}", tenant=child, on_failure="fail-parent")
+        top = queue.prepare("work", id=f"{parent}-over-{child}", tenant=parent)
+        await queue.add_prepared(msgspec.structs.replace(top, children=(below,)))
+    await _fail_all(store, "mail")
+    for tenant, other in (("alpha", "beta"), ("beta", "alpha")):
+        async with client_of(world.site, await key_for(world.site, "operator", tenant=tenant)) as client:
+            below = await client.get(f"/v1/queues/mail/jobs/{tenant}-below-{other}")
+            assert below["parent"] is None
+            over = await client.get(f"/v1/queues/mail/jobs/{tenant}-over-{other}")
+            assert (over["failure"]["message"], over["failure"]["kind"]) == ("child failed", "child-failed")
+            assert f"{other}-below" not in json.dumps(over)
+    async with client_of(world.site, await key_for(world.site, "operator")) as client:
+        assert (await client.get("/v1/queues/mail/jobs/alpha-below-beta"))["parent"]["id"] == "beta-over-alpha"
+
+
+async def test_a_relative_in_a_queue_of_others_is_not_told(world: World, eventually: Eventually) -> None:
+    """To a key for some queues; one without knows them all."""
+    queue, store = world.site.queue("mail"), world.site.store
+    below = world.site.queue("parts").prepare("work", id="part", on_failure="fail-parent")
+    await queue.add_prepared(msgspec.structs.replace(queue.prepare("work", id="top"), children=(below,)))
+    start = (await store.events("mail", after=None, limit=1, timeout_ms=0)).cursor
+    for name in ("parts", "mail"):
+        await _fail_all(store, name)
+    for queues in ({"queues": ["mail"]}, {"queues": ["parts"]}, {}):
+        async with client_of(world.site, await key_for(world.site, "operator", **queues)) as client:
+
+            async def is_listed(client: Client = client) -> bool:
+                return any("child" in (job["error"] or "") for job in (await client.get("/v1/jobs"))["items"])
+
+            if queues == {"queues": ["parts"]}:
+                assert (await client.get("/v1/queues/parts/jobs/part"))["parent"] is None
+                continue
+            await eventually(is_listed)
+            polled = await client.get("/v1/events/poll", queue="mail", after=start)
+            listed = [await client.get(f"/v1/{path}") for path in ("jobs", "dead-letters", "failures")]
+            for answer in (polled, *listed, await client.get("/v1/queues/mail/jobs/top")):
+                said = json.dumps(answer)
+                assert "child" in said
+                assert ("part" in said) == (not queues), said
+
+
+async def test_a_remote_worker_is_told_no_parent_of_another_tenant(world: World) -> None:
+    queue = world.site.queue("built")
+    for parent in ("alpha", "beta"):
+        below = queue.prepare("work", id=f"below-{parent}", tenant="alpha", group="alpha")
+        above = world.site.queue("parents")
+        top = above.prepare("work", id=f"over-{parent}", tenant=parent)
+        await above.add_prepared(msgspec.structs.replace(top, children=(below,)))
+    ask = {"worker": "w", "queues": {"built": 2}, "lease_ms": 60_000, "request": "one", "wait_s": 0}
+    async with client_of(world.site, await key_for(world.site, "worker", tenant="alpha")) as client:
+        jobs = (await client.post("/v1/remote/claim", ask))["jobs"]
+    parents = {job["id"]: (job.get("parent") or {}).get("id") for job in jobs}
+    assert parents == {"below-alpha": "over-alpha", "below-beta": None}
+
+
+async def _fail_all(store: Store, queue: str) -> None:
+    """All that can run, and what can run then."""
+    while claimed := (await store.claim({queue: 10}, worker="w", lease_ms=60_000, request=uuid.uuid4().hex)).jobs:
+        failed = [Settlement(one.lease, Failed(one.job.doomed or Failure("boom"))) for one in claimed]
+        await store.settle(failed, request=uuid.uuid4().hex)

@@ -5,10 +5,10 @@ import pytest
 
 from bullpen.records.keys import Role
 from bullpen.server.access.allowing import Allowed
-from bullpen.server.access.roles import PERMISSIONS, ROLES
+from bullpen.server.access.roles import OF_ALL_TENANTS, PERMISSIONS, ROLES
 from bullpen.server.site import Site
 from tests.server.asgi import stream
-from tests.server.calling import BASE, key_for, only_on_files
+from tests.server.calling import BASE, client_of, key_for, only_on_files
 from tests.server.calls import CALLS, Call
 from tests.server.test_isolation import _call
 from tests.server.world import World, make_world
@@ -55,6 +55,17 @@ async def test_who_says_nothing_gets_nothing(world: World) -> None:
 
 def test_each_permission_is_asked_for_somewhere() -> None:
     assert {call.permission for call in CALLS.values()} == PERMISSIONS.keys()
+
+
+def test_a_tenant_has_the_words_that_have_a_route_for_it() -> None:
+    assert PERMISSIONS.keys() - {call.permission for call in CALLS.values() if not call.whole} == OF_ALL_TENANTS
+
+
+@only_on_files
+async def test_who_has_a_tenant_is_told_of_no_word_that_needs_all_of_them(site: Site) -> None:
+    async with client_of(site, await key_for(site, "operator", tenant="acme")) as client:
+        told = set((await client.get("/v1/me"))["permissions"])
+    assert told == ROLES[Role.OPERATOR] - OF_ALL_TENANTS
 
 
 def test_a_word_that_is_no_permission_is_refused_at_once() -> None:

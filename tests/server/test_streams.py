@@ -14,6 +14,7 @@ from bullpen.records.keys import NewKey
 from bullpen.records.records import Records
 from bullpen.server.settings import ServerSettings
 from bullpen.stores.base import Store
+from tests.server.calling import only_on_files
 from tests.server.running import running
 from tests.support.places import Place
 
@@ -100,6 +101,31 @@ async def test_all_queues_by_one_stream(url: str, store: Store) -> None:
         assert found == {"m2", "r2"}
 
 
+@only_on_files
+async def test_a_stream_of_hundreds_of_queues_goes_on(url: str, store: Store) -> None:
+    """By a poll's cursor and by the id of a server-sent event, which has a long way through headers."""
+    queues = [f"queue-{n}" for n in range(300)]
+    for queue in queues:
+        await Queue(store, queue).add("work")
+    async with httpx.AsyncClient(base_url=url, timeout=_LIMIT_S) as http, asyncio.timeout(_LIMIT_S):
+        while len((await http.get("/v1/queues")).json()["items"]) < len(queues):
+            await asyncio.sleep(0.05)
+        polled = (await http.get("/v1/events/poll")).json()
+        for job in ("one", "two"):
+            await Queue(store, queues[-1]).add("work", id=job)
+            asked = {"after": polled["cursor"], "wait_s": 20, "kinds": "added"}
+            polled = (await http.get("/v1/events/poll", params=asked)).json()
+            assert [item["job_id"] for item in polled["items"]] == [job]
+        async with http.stream("GET", "/v1/events", params={"after": polled["cursor"], "kinds": "added"}) as answer:
+            frames = _frames(answer)
+            await Queue(store, queues[0]).add("work", id="three")
+            assert (await _next(frames, "added")).words["job_id"] == "three"
+            cursor = (await anext(frames))["id"]  # of all queues: after the events of a batch
+        await Queue(store, queues[0]).add("work", id="four")
+        async with http.stream("GET", "/v1/events", headers={"Last-Event-ID": cursor}) as answer:
+            assert (await _next(_frames(answer), "added")).words["job_id"] == "four"
+
+
 async def test_a_socket_and_a_poll_tell_the_same(url: str, store: Store) -> None:
     queue = Queue(store, "mail")
     await queue.add("work", id="zero")
@@ -117,6 +143,37 @@ async def test_a_socket_and_a_poll_tell_the_same(url: str, store: Store) -> None
             assert (heard["kind"], heard["job_id"]) == ("added", "one")
             polled = (await waiting).json()
         assert polled["items"][0]["job_id"] == "two"
+
+
+async def test_a_socket_of_all_queues_goes_on_where_it_was_cut(url: str, store: Store) -> None:
+    """It is told cursors that are good for all queues: at once, and after the events of several."""
+    for queue in ("mail", "reports"):
+        await Queue(store, queue).add("work", id="zero")
+    async with httpx.AsyncClient(base_url=url, timeout=_LIMIT_S) as http, asyncio.timeout(_LIMIT_S):
+        while len((await http.get("/v1/queues")).json()["items"]) < 2:
+            await asyncio.sleep(0.05)
+    address = f"{url.replace('http', 'ws')}/v1/events/ws?kinds=added"
+    async with asyncio.timeout(_LIMIT_S):
+        async with websockets.connect(address) as socket:
+            jobs, cursor = await _told(socket, 0)
+        for job in ("one", "two"):
+            for queue in ("mail", "reports"):
+                await Queue(store, queue).add("work", id=job)
+            async with websockets.connect(f"{address}&after={cursor}") as socket:
+                jobs, cursor = await _told(socket, 2)
+                assert jobs == {"mail": job, "reports": job}
+
+
+async def _told(socket: websockets.ClientConnection, count: int) -> tuple[dict[str, str], str]:
+    """So many jobs by their queues, and the cursor that comes after them."""
+    jobs: dict[str, str] = {}
+    async for text in socket:
+        words = json.loads(text)
+        if words["kind"] != "cursor":
+            jobs[words["queue"]] = words["job_id"]
+        elif len(jobs) == count:
+            return jobs, words["cursor"]
+    raise AssertionError("the socket was closed")
 
 
 async def test_live_updates_tell_what_changed(url: str, store: Store) -> None:

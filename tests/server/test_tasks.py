@@ -16,7 +16,7 @@ from bullpen.records.idempotency import Idempotency
 from bullpen.records.runs.moving import RunsOn
 from bullpen.records.runs.words import NewProgress, ProgressKind
 from bullpen.records.tables.access import idempotency as idempotency_table
-from bullpen.server.models.runs import TaskBody
+from bullpen.server.models.tasks import TaskBody
 from bullpen.server.site import Site
 from tests.server.agents import MODELS, models_known, over, paid, working_on
 from tests.server.calling import Client, client_of, key_for, only_on_files
@@ -258,6 +258,23 @@ async def test_a_plan_bounds_how_urgent_a_tenants_tasks_are(site: Site, client: 
 
 
 @only_on_files
+async def test_a_fork_is_no_more_urgent_than_its_caller_may_be(site: Site, client: Client) -> None:
+    """Whoever asked for the first run: a producer of a tenant gets no place in the system's line by forking."""
+    await client.post("/v1/tenants", {"id": "acme", "plan": {"highest_priority": 4}}, status=201)
+    await paid(client, "acme")
+    async with client_of(site, await key_for(site, "operator")) as caller:
+        body = {"prompt": "go", "priority": "critical", "tenant": "acme"}
+        sent = await caller.post("/v1/tasks", body, status=202)
+        path = f"/v1/tasks/{sent['task_id']}/fork"
+        fork = await caller.post(path, {"at": 0}, status=202)
+        shown = await caller.get(f"/v1/tasks/{fork['task_id']}")
+        assert (shown["queue"], shown["priority"], shown["max_retries"]) == ("agent-critical", 1, 5)
+    async with client_of(site, await key_for(site, "producer", tenant="acme")) as caller:
+        fork = await caller.post(path, {"at": 0}, status=202)
+        shown = await caller.get(f"/v1/tasks/{fork['task_id']}")
+        assert (shown["queue"], shown["priority"], shown["max_retries"]) == ("agent-standard", 5, 3)
+
+
 async def test_critical_is_the_systems_also_where_a_tenant_has_no_plan(site: Site, client: Client) -> None:
     await paid(client, "acme")
     async with client_of(site, await key_for(site, "producer", tenant="acme")) as caller:
@@ -338,14 +355,38 @@ async def test_a_person_answers_what_became_of_a_call(
             while (task := await client.get(path))["state"] != "suspended":
                 await asyncio.sleep(0.05)
             assert task["question"]["tool"] == "send"
+            assert [one["is_asking"] for one in (await client.get("/v1/runs", is_asking="true"))["items"]] == [True]
             assert (await client.post(f"{path}/answer", {}, status=400))["field"] == "result"
             await client.post(f"{path}/answer", answer)
             run = await over(client, sent["run_id"])
+    assert (await client.get("/v1/runs", is_asking="true"))["items"] == []
     assert run["tasks"][0]["result"]["output"] == f"so: {output}"
     whats = [one["what"] for one in (await client.get(f"{path}/steps"))["items"]]
     # One that let the call be made once more has served with that: it says nothing about the next time.
     answered = [] if "again" in answer else ["answer"]
     assert whats == ["llm", "tool", *answered, "llm", "end"]
+
+
+async def test_a_task_shows_on_what_terms_it_is_done(site: Site, client: Client) -> None:
+    await paid(client)
+    asked = {
+        "prompt": "What is it?", "task_type": "wide_research", "temperature": 0.5, "max_tokens": 99, "stream": False,
+        "max_total_tokens": 5_000, "questions": ["One?", "Two?"], "width": 2, "needs_answers": 1,
+        "history": [{"role": "user", "text": "Hello"}, {"role": "assistant", "text": "Hi"}],
+    }  # fmt: skip
+    sent = await client.post("/v1/tasks", asked, status=202)
+    retrying = NewProgress(ProgressKind.JOB_RETRYING, {})
+    async with site.records.database.writing() as connection:
+        on = RunsOn(connection, site.records.database)
+        await on.tell(sent["run_id"], sent["task_id"], [retrying, retrying])
+    task = await client.get(f"/v1/tasks/{sent['task_id']}")
+    same = ("temperature", "max_tokens", "stream", "max_total_tokens", "questions", "width", "needs_answers")
+    assert {name: task[name] for name in same} == {name: asked[name] for name in same}
+    assert (task["history_messages"], task["files"]) == (2, [])
+    assert (task["max_retries"], task["retries"]) == (2, 2)
+    plain = await client.post("/v1/tasks", {"prompt": "What is it?"}, status=202)
+    task = await client.get(f"/v1/tasks/{plain['task_id']}")
+    assert (task["temperature"], task["max_total_tokens"], task["retries"]) == (None, None, 0)
 
 
 async def test_a_task_is_forked_with_another_past(site: Site, client: Client, place: Place) -> None:
@@ -425,7 +466,7 @@ async def test_a_key_finds_its_run_though_its_answer_was_never_written(
     body, headers = {"prompt": "What is it?"}, {"Idempotency-Key": "k1"}
     with monkeypatch.context() as patched:
         patched.setattr(Idempotency, "finish", _died)
-        await client.post("/v1/tasks", body, status=503, **headers)
+        await client.post("/v1/tasks", body, status=202, **headers)
     await client.post("/v1/tasks", body, status=409, **headers)
     async with site.records.database.writing() as connection:
         await connection.execute(update(idempotency_table).values(expires_ms=0))

@@ -26,13 +26,14 @@ class Provider:
     def __init__(self) -> None:
         self.keys: dict[str, Any] = {"one": rsa.generate_private_key(public_exponent=65537, key_size=2048)}
         self.asked = 0
+        self.is_away = False
         provider = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 provider.asked += 1
                 body = json.dumps(provider.jwks()).encode()
-                self.send_response(200)
+                self.send_response(503 if provider.is_away else 200)
                 self.end_headers()
                 self.wfile.write(body)
 
@@ -164,9 +165,50 @@ async def test_a_new_key_of_the_issuer_is_found_and_unknown_ones_do_not_make_us_
         new = provider.token("two", "ES256")
         await _me(client, new, status=401)
         assert provider.asked == 1, "asked a moment ago"
-        tokens = site.access._tokens
-        assert tokens is not None
-        assert tokens._fetched_ms is not None
-        tokens._fetched_ms -= 60_000
+        _let_time_pass(site)
         await _me(client, new)
         assert provider.asked == 2
+
+
+async def test_while_the_provider_is_away_its_callers_are_told_to_come_back(site: Site, provider: Provider) -> None:
+    """Nobody can tell whether a token is good: none is called wrong, and none is counted as a guess."""
+    provider.is_away = True
+    async with client_of(site) as client:
+        for _ in range(site.settings.attempts * 10 + 1):
+            bearer = {"Authorization": f"Bearer {provider.token()}"}
+            answer = await client.http.get("/v1/me", headers=bearer)
+            assert (answer.status_code, answer.json()["code"]) == (503, "issuer-unavailable")
+            assert 0 < int(answer.headers["retry-after"]) <= 10
+        assert provider.asked == 1, "asked a moment ago"
+        provider.is_away = False
+        _let_time_pass(site)
+        await _me(client, provider.token())
+
+
+async def test_keys_that_are_known_stay_good_while_the_provider_is_away(site: Site, provider: Provider) -> None:
+    """Only a key that it may have published since cannot be judged."""
+    async with client_of(site) as client:
+        await _me(client, provider.token())
+        provider.is_away = True
+        provider.keys["two"] = ec.generate_private_key(ec.SECP256R1())
+        _let_time_pass(site)
+        await _me(client, provider.token("two", "ES256"), status=503)
+        await _me(client, provider.token())
+        provider.is_away = False
+        _let_time_pass(site)
+        await _me(client, provider.token("two", "ES256"))
+
+
+async def test_a_token_that_expired_is_no_guess(site: Site, provider: Provider) -> None:
+    """A client that goes on with one does not lock out who else comes from its address."""
+    async with client_of(site) as client:
+        for _ in range(site.settings.attempts * 10 + 1):
+            await _me(client, provider.token(exp=1_000), status=401)
+        await _me(client, provider.token())
+
+
+def _let_time_pass(site: Site) -> None:
+    tokens = site.access._tokens
+    assert tokens is not None
+    assert tokens._fetched_ms is not None
+    tokens._fetched_ms -= 60_000

@@ -74,11 +74,15 @@ async def test_a_trial_is_delivered_also_if_it_is_off(client: Client, receiver: 
 
 
 async def test_an_alert_is_told_in_a_text_for_slack(client: Client, site: Site, receiver: Receiver) -> None:
-    alert = {"name": "Mail fails", "condition": {"failed": 1, "minutes": 60}, "channel": {"slack": receiver.url}}
+    alert = {
+        "name": "Mail fails",
+        "condition": {"failed": 1, "minutes": 60, "severity": "high"},
+        "channel": {"slack": receiver.url},
+    }
     await client.put("/v1/alerts", alert)
     job_id = await _fail_one(site)
     (got,) = await receiver.until(1)
-    assert got.json == {"text": f"Mail fails: 1 job has failed. The last: work {job_id} of mail: no luck"}
+    assert got.json == {"text": f"[high] Mail fails: 1 job has failed. The last: work {job_id} of mail: no luck"}
 
 
 async def test_a_server_that_does_not_deliver_leaves_it_to_others(

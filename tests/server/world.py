@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 from fastapi import FastAPI
+from sqlalchemy import insert
 
 from bullpen import Failure
 from bullpen.agents.words import TaskRequest
@@ -11,9 +12,13 @@ from bullpen.builtin.messages import trial
 from bullpen.job.entries import JournalEntry
 from bullpen.job.limits import GroupLimits
 from bullpen.job.record import JobRef, Lease
+from bullpen.job.spec import NewJob
 from bullpen.job.verdicts import Failed, Settlement
+from bullpen.records import outbox
 from bullpen.records.credits.words import Period
 from bullpen.records.keys import NewKey
+from bullpen.records.outbox_rows import FOREVER_MS
+from bullpen.records.tables.outbox import OutboxRow
 from bullpen.records.tenants import Plan
 from bullpen.records.webhooks import NewWebhook
 from bullpen.remote.messages import HeldLease
@@ -48,6 +53,7 @@ class World:
             "file_id": "file_00000000000000000000",
             "period": "month",
             "name": "no-such-view",
+            "number": "999999",
             "lease": _lease_text(Lease(JobRef("remote", "no-such-job"), "token", 1)),
         }
 
@@ -83,6 +89,7 @@ class World:
             await records.credits.budgets_of("beta"),
             await records.files.read(self.theirs["file_id"]),
             (await records.files.page(tenant="beta")).files,
+            await self.site.relay.problems(),
         ]
         return msgspec.json.encode(found).decode()
 
@@ -149,7 +156,12 @@ async def _make_records(site: Site, world: World) -> None:
     )
     await site.store.add([trial(webhook, now_ms=1)], request="trial")
     await records.audit.note("user:beta-bob", "job.retry", "mail/beta", tenant="beta")
+    async with records.database.writing() as connection:
+        row = outbox.row_of(NewJob("mail", "beta-work", b"{}", id="beta-row")) | {"held_until_ms": FOREVER_MS}
+        await connection.execute(insert(OutboxRow).values(**row, problem="beta-problem"))
+    (problem,) = await site.relay.problems()
     world.theirs |= {
+        "number": str(problem.number),
         "group": "beta",
         "tenant_id": "beta",
         "key_id": key.id,

@@ -52,7 +52,10 @@ def test_promtool_finds_nothing_wrong_with_what_is_told_of_agents() -> None:
     metrics = Metrics()
     metrics.model_called(ModelCall("openai", "gpt", "answered", 1.5, 10, 20))
     metrics.tool_used(ToolUse("look", "completed", 0.2))
-    metrics.task_ended(TaskEnd("agent_run", "completed", is_run=True, micro_credits=1_500_000, refunded=500_000))
+    metrics.task_ended(
+        TaskEnd("agent_run", "completed", is_run=True, micro_credits=1_500_000, refunded=500_000, estimate=750_000)
+    )
+    metrics.credits_set_aside("agent_run", 750_000)
     metrics.overrun(250_000)
     metrics.sandbox_asked(0.1, is_lent=True)
     metrics.sandbox_asked(30, is_lent=False)
@@ -60,9 +63,10 @@ def test_promtool_finds_nothing_wrong_with_what_is_told_of_agents() -> None:
     text = metrics.text()
     AgentMetrics(registry := Registry())
     assert {f"# TYPE {metric.name} {metric.kind}" for metric in registry.metrics} <= set(text.splitlines())
-    assert "bullpen_credits_charged_total 1.5" in text
-    assert "bullpen_credits_refunded_total 0.5" in text
-    assert "bullpen_credits_reserved_total 2" in text
+    assert 'bullpen_credits_charged_total{kind="agent_run"} 1.5' in text
+    assert 'bullpen_credits_refunded_total{kind="agent_run",reason="completed"} 0.5' in text
+    assert 'bullpen_credits_reserved_total{kind="agent_run",share="estimate"} 0.75' in text
+    assert 'bullpen_credits_reserved_total{kind="agent_run",share="more"} 1.25' in text
     assert "bullpen_credits_overrun_total 0.25" in text
     assert promtool("check", "metrics", given=text) == ""
 
@@ -135,7 +139,7 @@ _OF_OTHERS = {
 
 
 def test_the_names_of_others_are_mapped_to_ours() -> None:
-    text = section(REFERENCE / "metrics.md", "## Names that others use")
+    text = section(REFERENCE / "metrics.md", "## Names used elsewhere")
     elsewhere = " ".join(line.split("|")[1] for line in text.splitlines() if line.startswith("| `"))
     assert set(re.findall(r"`(bullmq_[a-z_]+)", elsewhere)) == _OF_OTHERS
     asked = set(_METRIC.findall(text))

@@ -20,6 +20,9 @@ async def quick_or_slow(ctx: Context) -> int:
     return os.getpid()
 
 
+waits, told = asyncio.Event(), asyncio.Event()
+
+
 async def misbehave(ctx: Context) -> int:
     match ctx.data["how"]:
         case "block for ever":
@@ -29,6 +32,22 @@ async def misbehave(ctx: Context) -> int:
             os.kill(os.getpid(), signal.SIGKILL)
         case "wait":
             await asyncio.Event().wait()
+        case "end when told":
+            waits.set()
+            await told.wait()
+        case "tell, then block for ever":
+            await waits.wait()
+            told.set()
+            await asyncio.sleep(0)  # the other ends in this turn of the loop, which is the last
+            while True:
+                time.sleep(1)
+        case "lag":
+            for _ in range(4):
+                time.sleep(0.9)
+                await asyncio.sleep(0.01)
+        case "take a second":
+            ctx.log("begun")
+            await asyncio.sleep(1)
     return os.getpid()
 
 

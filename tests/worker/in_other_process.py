@@ -1,7 +1,9 @@
 """Handlers and factories that other processes import by name."""
 
+import multiprocessing
 import os
 import signal
+import subprocess
 import time
 
 from bullpen import Context, NewJob
@@ -52,6 +54,24 @@ def fail(ctx: Context) -> None:
 
 def die(ctx: Context) -> None:
     os.kill(os.getpid(), signal.SIGSEGV)
+
+
+def work_until(ctx: Context) -> int:
+    """Works until the file that it was given appears, and has a pool of processes that it ends."""
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        pool.apply(os.getpid)
+        ctx.log(str(os.getpid()))
+        while not os.path.exists(ctx.data):  # noqa: PTH110
+            time.sleep(0.01)
+    return os.getpid()
+
+
+def call_a_program(ctx: Context) -> None:
+    program = subprocess.Popen(["sleep", "1000"])
+    ctx.log(str(program.pid))
+    if ctx.data == "and die":
+        os.kill(os.getpid(), signal.SIGKILL)
+    program.wait()
 
 
 def block(ctx: Context) -> None:

@@ -40,8 +40,9 @@ async def cancel_from_another_process(job: Job[Any]) -> str:
 
 
 async def assert_cancelled(job: Job[Any]) -> None:
+    """Within two seconds, on a machine that is not busy with other tests."""
     with pytest.raises(JobFailed, match="cancelled: changed my mind"):
-        await job.result(60)
+        await job.result(10)
     record = await job.record()
     assert record.failure is not None
     assert record.failure.kind == FailureKind.CANCELLED

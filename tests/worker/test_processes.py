@@ -2,6 +2,7 @@
 
 import os
 import signal
+from pathlib import Path
 
 import pytest
 
@@ -50,6 +51,38 @@ async def test_a_process_that_ended_idle_costs_the_next_job_nothing(queue: Queue
     job = await queue.add("second", "pid")
     assert await job.result(20) != first
     assert CrashKind.KILLED not in (await job.record()).crashes
+
+
+async def test_a_stop_that_reaches_a_process_is_the_worker_s_affair(
+    queue: Queue, start_worker: StartWorker, tmp_path: Path
+) -> None:
+    """A terminal and systemd tell every process: the job completes, and what it has begun itself can be ended."""
+    start_worker({"work": in_process(in_other_process.work_until)}, ONE)
+    go = tmp_path / "go"
+    job = await queue.add("work", str(go))
+    (pid,) = await until(job.logs, bool)
+    os.kill(int(pid), signal.SIGTERM)
+    os.kill(int(pid), signal.SIGINT)
+    go.touch()
+    assert await job.result(60) == int(pid)
+    assert (await job.record()).crashes == {}
+
+
+async def test_programs_that_a_handler_started_end_with_its_process(queue: Queue, start_worker: StartWorker) -> None:
+    """After a cancel as after a crash: nobody would stop them any more."""
+    start_worker({"work": in_process(in_other_process.call_a_program)}, WorkerOptions(max_stalled=0))
+    cancelled, crashed = await queue.add("cancelled"), await queue.add("crashed", "and die")
+    pids = [int(line) for job in (cancelled, crashed) for line in await until(job.logs, bool) if line.isdecimal()]
+    await cancelled.cancel()
+    for job in (cancelled, crashed):
+        with pytest.raises(JobFailed):
+            await job.result(20)
+
+    async def living() -> list[int]:
+        return [pid for pid in pids if _lives(pid)]
+
+    assert len(pids) == 2
+    await until(living, lambda living: not living, 10)
 
 
 async def test_a_process_that_a_job_left_too_large_is_replaced(queue: Queue, start_worker: StartWorker) -> None:

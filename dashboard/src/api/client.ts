@@ -1,5 +1,6 @@
 // The only place that calls fetch.
 import { signal } from "@preact/signals";
+import { learnServerTime } from "../state/clock";
 import { Problem, problemOf, unreachable } from "./problem";
 import type { Page } from "./wire";
 
@@ -21,6 +22,13 @@ export function useCsrf(token: string | null): void {
   csrf = token;
 }
 
+let isStillMe: () => Promise<boolean> = async () => false;
+
+/** What finds out, after the server refused the token, whether the session of now is of the same caller. */
+export function onRefusedCsrf(findOut: () => Promise<boolean>): void {
+  isStillMe = findOut;
+}
+
 export function url(path: string, query: Query = {}): string {
   const words = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
@@ -32,8 +40,24 @@ export function url(path: string, query: Query = {}): string {
   return `${BASE}${path}${text ? `?${text}` : ""}`;
 }
 
-export function get<T>(path: string, query: Query = {}, abort?: AbortSignal): Promise<T> {
-  return send<T>(url(path, query), { method: "GET", ...(abort ? { signal: abort } : {}) });
+/** A server that has not answered by then counts as one that does not. */
+const PATIENCE_MS = 15_000;
+
+export async function get<T>(path: string, query: Query = {}, abort?: AbortSignal): Promise<T> {
+  const ending = new AbortController();
+  abort?.addEventListener("abort", () => ending.abort());
+  let isLate = false;
+  const timer = setTimeout(() => {
+    isLate = true;
+    ending.abort();
+  }, PATIENCE_MS);
+  try {
+    return await send<T>(url(path, query), { method: "GET", signal: ending.signal });
+  } catch (error) {
+    throw isLate ? unreachable() : error;
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 const AT_ONCE = 500;
@@ -53,29 +77,39 @@ export async function getAll<T>(path: string, abort?: AbortSignal): Promise<Page
 
 export type Verb = "POST" | "PUT" | "PATCH" | "DELETE";
 
-/** A write. It bears a key of its own, so that it can be sent again when its answer was lost. */
-export async function write<T>(verb: Verb, path: string, body: unknown = {}): Promise<T> {
+/** A write. It bears a key, so that it can be sent again when its answer was lost; who may send it later has its own. */
+export async function write<T>(verb: Verb, path: string, body: unknown = {}, key = randomKey()): Promise<T> {
   const headers: Record<string, string> = {
     "Content-Type": "application/json",
     "X-Bullpen": "dashboard",
-    "Idempotency-Key": randomKey(),
+    "Idempotency-Key": key,
   };
-  if (csrf) headers["X-CSRF-Token"] = csrf;
   // Not always: browsers refuse more than 64 KiB of what is to outlive the page.
-  const request: RequestInit = { method: verb, headers, body: JSON.stringify(body), keepalive: isGoing };
+  const request = { method: verb, headers, body: JSON.stringify(body), keepalive: isGoing };
   try {
-    return await send<T>(url(path), request);
+    return await sendAsMe<T>(url(path), request);
   } catch (error) {
-    if (error instanceof Problem && error.isUnreachable) return send<T>(url(path), request);
+    if (error instanceof Problem && error.isUnreachable) return sendAsMe<T>(url(path), request);
     throw error;
   }
 }
 
 /** A file as the body of a POST, sent once: it may be large. */
-export function upload<T>(path: string, query: Query, file: File): Promise<T> {
-  const headers: Record<string, string> = { "X-Bullpen": "dashboard", "Content-Type": file.type || "application/octet-stream" };
-  if (csrf) headers["X-CSRF-Token"] = csrf;
-  return send<T>(url(path, query), { method: "POST", headers, body: file });
+export function upload<T>(path: string, query: Query, file: File, key: string): Promise<T> {
+  const headers = { "X-Bullpen": "dashboard", "Content-Type": file.type || "application/octet-stream", "Idempotency-Key": key };
+  return sendAsMe<T>(url(path, query), { method: "POST", headers, body: file });
+}
+
+/** With the token of the session, which is another one after a login in another tab. */
+async function sendAsMe<T>(address: string, request: RequestInit & { headers: Record<string, string> }): Promise<T> {
+  const once = (): Promise<T> => send<T>(address, { ...request, headers: { ...request.headers, ...(csrf && { "X-CSRF-Token": csrf }) } });
+  try {
+    return await once();
+  } catch (error) {
+    if (!(error instanceof Problem && error.code === "csrf")) throw error;
+    if (await isStillMe()) return once();
+    throw new Problem(error.status, error.code, "Nothing was done", "Somebody else has logged in meanwhile, in another tab of this browser.");
+  }
 }
 
 async function send<T>(address: string, request: RequestInit): Promise<T> {
@@ -86,6 +120,7 @@ async function send<T>(address: string, request: RequestInit): Promise<T> {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
     throw unreachable();
   }
+  learnServerTime(answer.headers.get("date"));
   if (!answer.ok) {
     const problem = await problemOf(answer);
     if (problem.code === "unauthenticated") isLoggedOut.value = true;
@@ -95,7 +130,7 @@ async function send<T>(address: string, request: RequestInit): Promise<T> {
   return (await answer.json()) as T;
 }
 
-function randomKey(): string {
+export function randomKey(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

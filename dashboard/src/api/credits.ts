@@ -32,7 +32,7 @@ export interface Deposit {
   memo?: string;
 }
 
-export const deposit = (made: Deposit): Promise<unknown> => write("POST", "/credits/deposits", made);
+export const deposit = (made: Deposit, key: string): Promise<unknown> => write("POST", "/credits/deposits", made, key);
 
 export const PERIODS = ["day", "month", "total"] as const;
 

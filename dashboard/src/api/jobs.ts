@@ -1,4 +1,5 @@
 // Jobs: lists, one job, actions, flows, failures, dead letters.
+import { serverNow } from "../state/clock";
 import { get, path, write, type Query } from "./client";
 import type { Failure, FailureGroup, FlowNode, Job, JobRef, JobRow, Json, Outcome, Page } from "./wire";
 
@@ -57,8 +58,8 @@ export const list = (filter: JobFilter, cursor: string | null, limit: number, ab
   get("/jobs", { ...asAsked(filter), cursor, limit }, abort);
 
 /** As the server takes it, at this moment. */
-function asAsked({ within, ...filter }: JobFilter): JobFilter {
-  return within ? { ...filter, since_ms: String(Date.now() - Number(within)) } : filter;
+function asAsked<F extends { within?: string }>({ within, ...filter }: F): Omit<F, "within"> & { since_ms?: string } {
+  return within ? { ...filter, since_ms: String(serverNow() - Number(within)) } : filter;
 }
 
 export const one = (ref: JobRef, abort?: AbortSignal): Promise<Job> => get(path`/queues/${ref.queue}/jobs/${ref.id}`, {}, abort);
@@ -66,8 +67,8 @@ export const one = (ref: JobRef, abort?: AbortSignal): Promise<Job> => get(path`
 export const logs = (ref: JobRef, start: number, end: number, abort?: AbortSignal): Promise<LogPage> =>
   get(path`/queues/${ref.queue}/jobs/${ref.id}/logs`, { start, end }, abort);
 
-export const steps = (ref: JobRef, abort?: AbortSignal): Promise<Page<Step>> =>
-  get(path`/queues/${ref.queue}/jobs/${ref.id}/steps`, {}, abort);
+export const steps = (ref: JobRef, start: number, abort?: AbortSignal): Promise<{ items: Step[]; next_place: number | null }> =>
+  get(path`/queues/${ref.queue}/jobs/${ref.id}/steps`, { start }, abort);
 
 export const flow = (ref: JobRef, abort?: AbortSignal): Promise<FlowNode> => tree(ref, {}, abort);
 
@@ -101,8 +102,8 @@ export function hasMore({ has_children, children, next_cursor }: FlowNode): bool
 export const act = (ref: JobRef, action: "retry" | "promote" | "cancel", body: unknown = {}): Promise<unknown> =>
   write("POST", path`/queues/${ref.queue}/jobs/${ref.id}/${action}`, body);
 
-export const signal = (ref: JobRef, name: string, payload: Json): Promise<unknown> =>
-  write("POST", path`/queues/${ref.queue}/jobs/${ref.id}/signal`, { name, payload });
+export const signal = (ref: JobRef, name: string, payload: Json, key: string): Promise<unknown> =>
+  write("POST", path`/queues/${ref.queue}/jobs/${ref.id}/signal`, { name, payload }, key);
 
 export interface JobChange {
   data?: Json;
@@ -118,8 +119,16 @@ export const remove = (ref: JobRef): Promise<unknown> => write("DELETE", path`/q
 export const actOnMany = (action: JobAction, jobs: JobRef[]): Promise<{ items: Outcome[] }> =>
   write("POST", "/jobs/actions", { action, jobs: jobs.map(({ queue, id }) => ({ queue, id })) });
 
-export const failures = (filter: { queue?: string; tenant?: string }, abort?: AbortSignal): Promise<Page<FailureGroup>> =>
-  get("/failures", { ...filter }, abort);
+export interface FailureFilter {
+  queue?: string;
+  /** `count`: the most frequent first; `newest`: the one by which a job failed last first. */
+  order?: string;
+  /** By which jobs failed in so many milliseconds up to now, and how many of these. */
+  within?: string;
+}
+
+export const failures = (filter: FailureFilter, abort?: AbortSignal): Promise<Page<FailureGroup> & { has_more: boolean }> =>
+  get("/failures", { ...asAsked(filter) }, abort);
 
 export interface DeadLettersDone {
   done: number;

@@ -1,5 +1,9 @@
 // One shape for whatever goes wrong on the way to the server and back.
 
+const UNREACHABLE = "unreachable";
+/** After so long the page tries again by itself. */
+export const AGAIN_MS = 5_000;
+
 export class Problem extends Error {
   constructor(
     readonly status: number,
@@ -13,14 +17,14 @@ export class Problem extends Error {
   }
 
   get isUnreachable(): boolean {
-    return this.status === 0;
+    return this.code === UNREACHABLE;
   }
 }
 
 export function unreachable(): Problem {
   return new Problem(
     0,
-    "unreachable",
+    UNREACHABLE,
     "The server does not answer",
     "It may be restarting, or this machine is offline. The page tries again by itself.",
   );

@@ -18,6 +18,8 @@ interface RunHead {
 }
 
 export interface RunRow extends RunHead {
+  /** A person is to answer; what else is suspended waits for agents. */
+  is_asking: boolean;
   /** Its beginning. */
   prompt: string;
   started_ms: number | null;
@@ -135,13 +137,14 @@ export function isOver(state: RunState): boolean {
 }
 
 export interface RunFilter {
+  /** `suspended` are those that ask a person. */
   state?: string;
   tenant?: string;
   workspace?: string;
 }
 
 export const list = (filter: RunFilter, cursor: string | null, limit: number, abort?: AbortSignal): Promise<Page<RunRow>> =>
-  get("/runs", { ...filter, cursor, limit }, abort);
+  get("/runs", { ...filter, ...(filter.state === "suspended" ? { is_asking: true } : {}), cursor, limit }, abort);
 
 export const one = (id: string, abort?: AbortSignal): Promise<Run> => get(path`/runs/${id}`, {}, abort);
 
@@ -151,16 +154,8 @@ export const streamOf = (id: string, after: number): string => url(path`/runs/${
 
 const STEPS_AT_ONCE = 1_000;
 
-/** All of them. */
-export async function steps(taskId: string, abort?: AbortSignal): Promise<TaskStep[]> {
-  const found: TaskStep[] = [];
-  for (let start: number | null = 0; start !== null; ) {
-    const page: { items: TaskStep[]; next_place: number | null } = await get(path`/tasks/${taskId}/steps`, { start, limit: STEPS_AT_ONCE }, abort);
-    found.push(...page.items);
-    start = page.next_place;
-  }
-  return found;
-}
+export const steps = (taskId: string, start: number, abort?: AbortSignal): Promise<{ items: TaskStep[]; next_place: number | null }> =>
+  get(path`/tasks/${taskId}/steps`, { start, limit: STEPS_AT_ONCE }, abort);
 
 /** One of two runs that are looked at beside each other. */
 export interface CompareSide {
@@ -211,7 +206,8 @@ export async function compare(id: string, other: string, abort?: AbortSignal): P
 export const inputs = (id: string, abort?: AbortSignal): Promise<Page<Artifact>> => get(path`/runs/${id}/inputs`, {}, abort);
 
 /** A file for a run that is about to be asked for. */
-export const addInput = (file: File, tenant: string | null): Promise<Artifact> => upload("/files", { name: file.name, tenant }, file);
+export const addInput = (file: File, tenant: string | null, key: string): Promise<Artifact> =>
+  upload("/files", { name: file.name, tenant }, file, key);
 
 export const artifacts = (id: string, abort?: AbortSignal): Promise<Page<Artifact>> => get(path`/runs/${id}/artifacts`, {}, abort);
 
@@ -250,7 +246,7 @@ export interface Forked extends Submitted {
   note: string | null;
 }
 
-export const submit = (run: NewRun): Promise<Submitted> => write("POST", "/tasks", run);
+export const submit = (run: NewRun, key: string): Promise<Submitted> => write("POST", "/tasks", run, key);
 
 export const cancel = (id: string, reason: string): Promise<unknown> => write("POST", path`/runs/${id}/cancel`, { reason });
 
@@ -267,4 +263,4 @@ export interface Fork {
   dry: boolean;
 }
 
-export const fork = (taskId: string, from: Fork): Promise<Forked> => write("POST", path`/tasks/${taskId}/fork`, from);
+export const fork = (taskId: string, from: Fork, key: string): Promise<Forked> => write("POST", path`/tasks/${taskId}/fork`, from, key);

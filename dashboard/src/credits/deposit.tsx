@@ -13,7 +13,7 @@ export function DepositDialog({ tenant, onClose }: DepositDialogProps) {
     const to = values.text("tenant") ?? "";
     const amount = values.number("credits") ?? 0;
     const memo = values.text("memo");
-    await deposit({ tenant: to, credits: amount, ...(memo === null ? {} : { memo }) });
+    await deposit({ tenant: to, credits: amount, ...(memo === null ? {} : { memo }) }, values.key);
     say(`${amount} credits are in the purse of ${to}`);
     onClose();
   }

@@ -39,7 +39,7 @@ export function EditDialog({ job, onClose }: JobDialogProps) {
 export function SignalDialog({ job, onClose }: JobDialogProps) {
   async function send(values: FormValues): Promise<void> {
     const name = values.text("name") ?? "";
-    await signal(job, name, jsonFrom(values, "value"));
+    await signal(job, name, jsonFrom(values, "value"), values.key);
     say(`The signal ${name} is sent`);
     onClose();
   }

@@ -2,22 +2,33 @@
 import { steps, type Step } from "../api/jobs";
 import type { Job } from "../api/wire";
 import { duration } from "../format";
-import { useLoad } from "../state/load";
+import { useJournal } from "../state/journal";
 import { useEffect } from "preact/hooks";
+import { useEarlier } from "../ui/earlier";
 import { Card } from "../ui/page";
 import { Moment } from "../ui/time";
 
+const POLL_MS = 2_000;
+
 export function Steps({ job }: { job: Job }) {
-  const load = useLoad(`steps ${job.queue}/${job.id}`, (abort) => steps(job, abort));
+  const load = useJournal(`steps ${job.queue}/${job.id}`, (start, abort) => steps(job, start, abort));
   const { reload } = load;
-  useEffect(reload, [job.state, job.attempts_made, job.epoch, reload]);
-  const items = load.data?.items ?? [];
+  // No event tells of a step: while the job runs one asks.
+  useEffect(() => {
+    reload();
+    if (job.state !== "active") return;
+    const timer = setInterval(() => !document.hidden && reload(), POLL_MS);
+    return () => clearInterval(timer);
+  }, [job.state, job.attempts_made, job.epoch, reload]);
+  const items = load.data ?? [];
+  const { first, button } = useEarlier(items.length);
   // Most jobs have no steps: then there is nothing to say.
   if (items.length === 0) return null;
   return (
     <Card title="Steps" aside="recorded steps are not done twice">
+      {button}
       <ol class="steps">
-        {items.map((step) => (
+        {items.slice(first).map((step) => (
           <li key={step.place} class={`tone-${toneOf(step)}`}>
             <i class="dot" />
             <div>

@@ -1,7 +1,7 @@
 // The life of a job in order: moments, and each activation with how it ended.
 import type { ComponentChildren } from "preact";
 import type { Activation, Job, Moment } from "../api/wire";
-import { clockTime, duration, fullTime, plural } from "../format";
+import { clockTime, dayAndTime, duration, fullTime, isToday, plural } from "../format";
 import { nowMs } from "../state/clock";
 import { Card } from "../ui/page";
 import { Moment as Time } from "../ui/time";
@@ -35,6 +35,7 @@ interface Entry {
 
 export function Timeline({ job }: { job: Job }) {
   const entries = entriesOf(job);
+  const timeOf = entries.every(({ atMs }) => isToday(atMs, nowMs.value)) ? clockTime : dayAndTime;
   return (
     <Card title="Timeline" aside={job.epoch > 0 && `started ${plural(job.epoch, "time")}`}>
       <ol class="timeline">
@@ -42,7 +43,7 @@ export function Timeline({ job }: { job: Job }) {
           <li key={at} class={`tone-${entry.tone}`}>
             <i class="dot" />
             <div>{entry.body}</div>
-            <time title={fullTime(entry.atMs)}>{clockTime(entry.atMs)}</time>
+            <time title={fullTime(entry.atMs)}>{timeOf(entry.atMs)}</time>
           </li>
         ))}
       </ol>

@@ -12,7 +12,7 @@ import { ALL_STATES, stateName } from "../ui/state";
 
 const TYPING_MS = 250;
 const KINDS = ["error", "unrecoverable", "timeout", "stalled", "cancelled", "expired", "child-failed"];
-const WITHIN: [ms: string, name: string][] = [
+export const WITHIN: [ms: string, name: string][] = [
   ["900000", "Last 15 minutes"],
   ["3600000", "Last hour"],
   ["86400000", "Last day"],

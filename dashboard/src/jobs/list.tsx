@@ -29,11 +29,13 @@ interface JobListProps {
 export function JobList({ filter, hidesQueue = false }: JobListProps) {
   const cursor = cursorHere();
   const load = useLoad(JSON.stringify([filter, cursor]), (abort) => jobs.list(filter, cursor, PAGE, abort));
-  // Older pages stay as they are while one reads them.
-  useLiveReload(() => cursor === null && load.reload(), { queue: filter.queue, everyMs: 1_500 });
-  const rows = (load.data?.items ?? []).filter((job) => !leaving.value.has(keyOf(job)));
+  const items = load.data?.items ?? [];
+  const rows = items.filter((job) => !leaving.value.has(keyOf(job)));
   const { selected, toggle, toggleAll, clear } = useSelection(rows);
   const chosen = rows.filter((job) => selected.has(keyOf(job)));
+  // Older pages stay as they are while one reads them, and rows that are being chosen stay where they are.
+  const isHeld = cursor !== null || chosen.length > 0;
+  useLiveReload(() => !isHeld && load.reload(), { queue: filter.queue, everyMs: 1_500 });
 
   function act(action: jobs.JobAction, which: JobRow[]): void {
     void perform(action, which, load.reload).then(clear);
@@ -64,14 +66,16 @@ export function JobList({ filter, hidesQueue = false }: JobListProps) {
           <Button isSmall kind="quiet" onClick={clear}>
             Clear
           </Button>
+          <span class="muted">the list stands still meanwhile</span>
+          <Button isSmall kind="quiet" icon="retry" onClick={load.reload}>
+            Refresh
+          </Button>
         </div>
       )}
       <View of={load} lines={10}>
-        {(page) =>
-          rows.length === 0 ? (
-            <NoJobs filter={filter} isFilling={page.behind_ms === null} />
-          ) : (
-            <>
+        {(page) => (
+          <>
+            {rows.length > 0 ? (
               <Table
                 label="Jobs"
                 columns={columnsOf({ selected, toggle, toggleAll, areAll: chosen.length === rows.length, hidesQueue, state: filter.state as State | undefined })}
@@ -79,10 +83,16 @@ export function JobList({ filter, hidesQueue = false }: JobListProps) {
                 keyOf={keyOf}
                 focused={focused}
               />
+            ) : items.length > 0 ? (
+              <Empty title="These are being removed">The list goes on once they are gone; Undo in the message brings them back.</Empty>
+            ) : (
+              <NoJobs filter={filter} isFilling={page.behind_ms === null} />
+            )}
+            {(rows.length > 0 || cursor || page.next_cursor) && (
               <Pager next={page.next_cursor} shown={page.next_cursor || cursor ? `${rows.length} on this page` : plural(rows.length, "job")} />
-            </>
-          )
-        }
+            )}
+          </>
+        )}
       </View>
     </Card>
   );

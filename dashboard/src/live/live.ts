@@ -3,7 +3,7 @@ import { computed, effect, signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { url } from "../api/client";
 import type { LiveUpdate } from "../api/wire";
-import { me } from "../state/session";
+import { may, me } from "../state/session";
 import { openStream, type StreamState } from "./stream";
 
 const BEHIND_FROM_MS = 3_000;
@@ -15,23 +15,26 @@ export const behindMs = signal<number | null>(0);
 export const lastUpdate = signal<{ update: LiveUpdate; number: number } | null>(null);
 
 export interface Sign {
-  tone: "good" | "odd" | "bad";
+  tone: "good" | "odd" | "bad" | "plain";
   text: string;
+  /** What is read aloud where it changes, if not the text: how far behind would be told every second. */
+  said?: string;
   hint?: string;
 }
 
 export const liveSign = computed<Sign>(() => {
+  if (!may("queues:read")) return { tone: "plain", text: "Not live", hint: "Your role does not see queues: lists are loaded anew every few seconds" };
   if (streamState.value === "reconnecting") return { tone: "bad", text: "Reconnecting…" };
   if (streamState.value === "opening") return { tone: "odd", text: "Connecting…" };
   if (behindMs.value === null) return { tone: "odd", text: "Filling…", hint: "Lists are being made from what the store has: jobs may still be missing" };
-  if (behindMs.value >= BEHIND_FROM_MS) return { tone: "odd", text: `Behind by ${Math.round(behindMs.value / 1000)} s` };
+  if (behindMs.value >= BEHIND_FROM_MS) return { tone: "odd", text: `Behind by ${Math.round(behindMs.value / 1000)} s`, said: "Behind" };
   return { tone: "good", text: "Live" };
 });
 
 let number = 0;
 
 effect(() => {
-  if (me.value === null) return;
+  if (me.value === null || !may("queues:read")) return;
   const close = openStream(url("/live"), {
     kinds: ["queues"],
     onState: (state) => {

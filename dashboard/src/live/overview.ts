@@ -1,9 +1,9 @@
 // All queues as they stand: shared by the navigation and the overview, kept fresh by the live stream.
-import { effect, signal } from "@preact/signals";
+import { effect, signal, untracked } from "@preact/signals";
 import { asProblem, type Problem } from "../api/problem";
 import { overview as loadOverview } from "../api/queues";
 import type { LiveUpdate, Overview } from "../api/wire";
-import { me } from "../state/session";
+import { caller, may } from "../state/session";
 import { behindMs, lastUpdate } from "./live";
 
 const RELOAD_EVERY_MS = 2_000;
@@ -17,8 +17,10 @@ let lastLoadMs = 0;
 
 export async function reloadOverview(): Promise<void> {
   lastLoadMs = Date.now();
+  const asking = caller.peek();
   try {
     const found = await loadOverview();
+    if (caller.peek() !== asking) return;
     overview.value = found;
     overviewProblem.value = null;
     behindMs.value = found.behind_ms;
@@ -28,7 +30,9 @@ export async function reloadOverview(): Promise<void> {
 }
 
 effect(() => {
-  if (me.value === null) return;
+  // Another caller must not see what this one saw, not even until the next answer.
+  overview.value = overviewProblem.value = null;
+  if (caller.value === null || !untracked(() => may("queues:read"))) return;
   void reloadOverview();
   const anyway = setInterval(() => {
     if (!document.hidden && Date.now() - lastLoadMs >= RELOAD_ANYWAY_MS) void reloadOverview();

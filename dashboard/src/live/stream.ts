@@ -14,16 +14,24 @@ export interface StreamHandlers {
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 10_000;
 
+/** The server's sign of life, each 15 seconds in which nothing happens. */
+const BEAT = "beat";
+/** A connection that died on the way tells no error: it only is silent. */
+const SILENT_MS = 40_000;
+
 /** An address that is made anew for each connection can say from where to go on. */
 export function openStream(address: string | (() => string), handlers: StreamHandlers): () => void {
   let source: EventSource | null = null;
   let timer: ReturnType<typeof setTimeout> | undefined;
+  let silence: ReturnType<typeof setTimeout> | undefined;
   let waitMs = FIRST_WAIT_MS;
   let wasLive = false;
 
   function connect(): void {
     source = new EventSource(typeof address === "string" ? address : address());
+    hear();
     source.onopen = () => {
+      hear();
       waitMs = FIRST_WAIT_MS;
       handlers.onState?.("live");
       if (wasLive) handlers.onReturn?.();
@@ -33,9 +41,21 @@ export function openStream(address: string | (() => string), handlers: StreamHan
       handlers.onState?.("reconnecting");
       if (source?.readyState === EventSource.CLOSED) later();
     };
+    source.addEventListener(BEAT, hear);
     for (const kind of handlers.kinds) {
-      source.addEventListener(kind, (event) => handlers.onEvent(kind, parsed((event as MessageEvent<string>).data)));
+      source.addEventListener(kind, (event) => {
+        hear();
+        handlers.onEvent(kind, parsed((event as MessageEvent<string>).data));
+      });
     }
+  }
+
+  function hear(): void {
+    clearTimeout(silence);
+    silence = setTimeout(() => {
+      handlers.onState?.("reconnecting");
+      later();
+    }, SILENT_MS);
   }
 
   function later(): void {
@@ -46,6 +66,7 @@ export function openStream(address: string | (() => string), handlers: StreamHan
 
   function rest(): void {
     clearTimeout(timer);
+    clearTimeout(silence);
     source?.close();
     source = null;
   }

@@ -1,5 +1,5 @@
 // Jobs that failed for good, and what to do with all of them that fit.
-import { actOnDeadLetters, type DeadLettersDone, type JobFilter } from "../api/jobs";
+import { actOnDeadLetters, list, type DeadLettersDone, type JobFilter } from "../api/jobs";
 import { plural } from "../format";
 import { described, filterHere, Filters } from "../jobs/filters";
 import { JobList } from "../jobs/list";
@@ -43,14 +43,23 @@ export async function act(action: "retry" | "purge", filter: JobFilter): Promise
   const words = described(wanted);
   const which = words ? `All failed jobs with ${words}` : "All failed jobs of all queues";
   const isPurge = action === "purge";
+  const number = await howMany(wanted).catch(() => "how many could not be asked");
   const isSure = await confirm({
     title: isPurge ? "Purge dead letters?" : "Retry dead letters?",
-    text: isPurge ? `${which} are removed for good. This cannot be undone.` : `${which} wait again, each with its attempts anew.`,
+    text: `${which} (${number}) ${isPurge ? "are removed for good. This cannot be undone." : "wait again, each with its attempts anew."}`,
     verb: isPurge ? "Purge" : "Retry",
     isDangerous: isPurge,
   });
   if (!isSure) return;
   await goThrough(action, wanted);
+}
+
+/** No more than one page of a list is asked for. */
+const COUNTED = 500;
+
+async function howMany(filter: JobFilter): Promise<string> {
+  const { items, next_cursor } = await list({ ...filter, state: "failed" }, null, COUNTED);
+  return next_cursor === null ? plural(items.length, "job") : `more than ${plural(items.length, "job")}`;
 }
 
 /** Until nothing is left or somebody stops it; what is done so far is said all the while. */

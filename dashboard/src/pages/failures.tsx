@@ -1,8 +1,9 @@
 // Why jobs fail: those with the same type and the same cause stand together.
 import { deadLettersPage, queuePage } from "../addresses";
-import { failures } from "../api/jobs";
+import { failures, type FailureFilter } from "../api/jobs";
 import type { FailureGroup } from "../api/wire";
 import { count, plural } from "../format";
+import { WITHIN } from "../jobs/filters";
 import { useLiveReload } from "../live/live";
 import { overview } from "../live/overview";
 import { navigate, place, setQuery } from "../router";
@@ -10,6 +11,7 @@ import { useLoad } from "../state/load";
 import { useRowFocus } from "../state/rowfocus";
 import { may } from "../state/session";
 import { Button } from "../ui/button";
+import { Pick } from "../ui/filters";
 import { Empty } from "../ui/notes";
 import { Card, Page } from "../ui/page";
 import { countOf } from "../ui/state";
@@ -20,8 +22,9 @@ import { View } from "../ui/view";
 import { act } from "./deadletters";
 
 export function FailuresPage() {
-  const queue = place.value.query.get("queue") ?? undefined;
-  const load = useLoad(`failures ${queue}`, (abort) => failures(queue ? { queue } : {}, abort));
+  const filter = filterHere();
+  const { queue } = filter;
+  const load = useLoad(`failures ${JSON.stringify(filter)}`, (abort) => failures(filter, abort));
   useLiveReload(load.reload, { queue, everyMs: 2_000 });
   const groups = load.data?.items ?? [];
   const focused = useRowFocus(groups.map(keyOf), {
@@ -31,15 +34,24 @@ export function FailuresPage() {
     },
   });
   return (
-    <Page title="Failures" lead={load.data && summary(groups)}>
+    <Page title="Failures" lead={load.data && summary(groups, filter)}>
       <QueueTabs current={queue} />
+      <div class="filters" role="search">
+        <Pick label="Failed" word="within" value={filter.within} options={WITHIN} any="any time" />
+        <Pick label="Order" word="order" value={filter.order} options={[["newest", "The last first"]]} any="the most frequent first" />
+      </div>
       <Card isFlush>
         <View of={load}>
-          {() =>
+          {({ has_more }) =>
             groups.length === 0 ? (
-              <Empty title={queue ? `Nothing has failed in ${queue}` : "Nothing has failed"}>When jobs fail for good, they are grouped here by type and cause.</Empty>
+              <Empty title={["Nothing has failed", queue && `in ${queue}`, periodOf(filter)].filter(Boolean).join(" ")}>
+                When jobs fail for good, they are grouped here by type and cause.
+              </Empty>
             ) : (
-              <Table label="Failures by type and cause" columns={columns(load.reload)} rows={groups} keyOf={keyOf} focused={focused} />
+              <>
+                <Table label="Failures by type and cause" columns={columns(load.reload)} rows={groups} keyOf={keyOf} focused={focused} />
+                {has_more && <p class="pager-end">The first {count(groups.length)} reasons; choose a queue or a time to see others.</p>}
+              </>
             )
           }
         </View>
@@ -58,9 +70,27 @@ function QueueTabs({ current }: { current: string | undefined }) {
   return <Tabs label="Failed jobs by queue" tabs={tabs} current={current ?? ""} onPick={(name) => setQuery({ queue: name })} />;
 }
 
-function summary(groups: FailureGroup[]): string {
+const FILTER_WORDS = ["queue", "within", "order"] as const;
+
+function filterHere(): FailureFilter {
+  const found: FailureFilter = {};
+  for (const word of FILTER_WORDS) {
+    const value = place.value.query.get(word);
+    if (value) found[word] = value;
+  }
+  return found;
+}
+
+function periodOf({ within }: FailureFilter): string {
+  const name = WITHIN.find(([ms]) => ms === within)?.[1];
+  return name ? `in the ${name.toLowerCase()}` : "";
+}
+
+function summary(groups: FailureGroup[], filter: FailureFilter): string {
   const jobs = groups.reduce((sum, group) => sum + group.count, 0);
-  return jobs ? `${plural(jobs, "job")} failed for ${plural(groups.length, "reason")}; the most frequent first.` : "By type and cause.";
+  if (!jobs) return "By type and cause.";
+  const order = filter.order === "newest" ? "the last first" : "the most frequent first";
+  return `${[plural(jobs, "job"), "failed", periodOf(filter), "for", plural(groups.length, "reason")].filter(Boolean).join(" ")}; ${order}.`;
 }
 
 function keyOf(group: FailureGroup): string {

@@ -1,5 +1,5 @@
 // One job, with all that is known of it, as it goes on.
-import { useRef, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { flowPage, queuePage } from "../addresses";
 import * as jobs from "../api/jobs";
 import type { Job, Json } from "../api/wire";
@@ -12,6 +12,7 @@ import { FailureCard } from "../job/failure";
 import { Logs } from "../job/logs";
 import { Steps } from "../job/steps";
 import { Timeline } from "../job/timeline";
+import { useLiveReload } from "../live/live";
 import { navigate } from "../router";
 import { useLoad } from "../state/load";
 import { may } from "../state/session";
@@ -105,9 +106,15 @@ function ProgressBar({ progress, isActive }: { progress: Json; isActive: boolean
   );
 }
 
+const OVER = ["completed", "failed"];
+
 function FlowCard({ job }: { job: Job }) {
   const root = job.has_children ? job : (job.parent ?? job);
-  const load = useLoad(`flow ${keyOf(root)} ${job.state}`, (abort) => jobs.flow(root, abort));
+  const load = useLoad(`flow ${keyOf(root)}`, (abort) => jobs.flow(root, abort));
+  const isOver = OVER.includes(load.data?.state ?? "");
+  const { reload } = load;
+  useEffect(reload, [job.state, reload]);
+  useLiveReload(() => !isOver && reload(), { everyMs: 2_000 });
   return (
     <Card title="Flow" aside={<a href={flowPage(root)}>Open the graph</a>}>
       <View of={load} lines={3}>
@@ -139,7 +146,7 @@ function Actions({ job, reload }: { job: Job; reload: () => void }) {
         </Button>
       ))}
       {EDITABLE.includes(job.state) && may("jobs:write") && <Button onClick={() => setOpen("edit")}>Edit</Button>}
-      {!["completed", "failed"].includes(job.state) && may("jobs:signal") && <Button onClick={() => setOpen("signal")}>Signal</Button>}
+      {!OVER.includes(job.state) && may("jobs:signal") && <Button onClick={() => setOpen("signal")}>Signal</Button>}
       {isAllowed("remove", job.state) && (
         <Button kind="danger" onClick={() => act("remove")}>
           {verbOf("remove")}

@@ -12,6 +12,7 @@ import { LimitsCard } from "../queue/limits";
 import { TenantSplit } from "../queue/tenants";
 import { carryOut, PLANS, setPaused } from "../queueactions";
 import { navigate, place, setQuery } from "../router";
+import { serverNow } from "../state/clock";
 import { useLoad } from "../state/load";
 import { may } from "../state/session";
 import { Button } from "../ui/button";
@@ -59,7 +60,7 @@ function Actions({ queue, reload }: { queue: QueueDetail; reload: () => void }) 
           name: plan.name,
           isDangerous: plan.isDangerous ?? false,
           onPick: () =>
-            void carryOut(queue.name, plan).then((isDone) => {
+            void carryOut(queue, plan).then((isDone) => {
               if (isDone && plan.action === "obliterate") navigate("/");
               else reload();
             }),
@@ -85,7 +86,7 @@ function Figures({ queue }: { queue: QueueDetail }) {
 }
 
 function Charts({ name }: { name: string }) {
-  const load = useLoad(`minutes ${name}`, (abort) => minutes(name, Date.now() - HOUR_MS, Date.now() + 60_000, abort));
+  const load = useLoad(`minutes ${name}`, (abort) => minutes(name, serverNow() - HOUR_MS, serverNow() + 60_000, abort));
   useLiveReload(load.reload, { queue: name, everyMs: 5_000 });
   const known = load.data?.items ?? [];
   return (

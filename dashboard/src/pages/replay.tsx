@@ -12,6 +12,7 @@ import { questionOf } from "../run/children";
 import { shownSteps } from "../run/steps";
 import { firstWords } from "../runs/columns";
 import { RunBadge, runStateName, toneOfRun } from "../runs/state";
+import { useJournal } from "../state/journal";
 import { useLoad } from "../state/load";
 import { may } from "../state/session";
 import { useShortcuts } from "../state/shortcuts";
@@ -39,7 +40,7 @@ export function ReplayPage({ id }: { id: string }) {
           <span>Replay</span>
         </>
       }
-      badge={run && <RunBadge state={run.state} />}
+      badge={run && <RunBadge state={run.state} isAsking={run.tasks.some(({ question }) => question !== null)} />}
       actions={
         <>
           {first?.forked_from && <CompareButton taskId={first.forked_from} runId={id} />}
@@ -65,7 +66,7 @@ function CompareButton({ taskId, runId }: { taskId: string; runId: string }) {
 
 function Replay({ run, task }: { run: Run; task: RunTask }) {
   const [isForking, setForking] = useState(false);
-  const load = useLoad(`steps ${task.task_id}`, (abort) => runs.steps(task.task_id, abort));
+  const load = useJournal(`steps ${task.task_id}`, (start, abort) => runs.steps(task.task_id, start, abort));
   const { reload } = load;
   useEffect(reload, [run, reload]);
   const steps = shownSteps(load.data ?? []);

@@ -14,6 +14,7 @@ import { StoryView } from "../run/timeline";
 import { navigate, place } from "../router";
 import { firstWords } from "../runs/columns";
 import { RunBadge } from "../runs/state";
+import { useJournal } from "../state/journal";
 import { useLoad } from "../state/load";
 import { may } from "../state/session";
 import { useShortcuts } from "../state/shortcuts";
@@ -91,7 +92,7 @@ interface BodyProps {
 
 function Body({ run, watched, made, reload }: BodyProps) {
   const task = taskHere(run);
-  const steps = useLoad(`steps ${task?.task_id ?? ""}`, (abort) => (task ? runs.steps(task.task_id, abort) : Promise.resolve([])));
+  const steps = useJournal(`steps ${task?.task_id ?? ""}`, async (start, abort) => (task ? runs.steps(task.task_id, start, abort) : { items: [], next_place: null }));
   const { reload: reloadSteps } = steps;
   // Each turn of the run brings a new one: then the journal has more as well.
   useEffect(reloadSteps, [run, reloadSteps]);

@@ -1,6 +1,6 @@
 import { queuePage } from "../addresses";
 import { actOnSchedule, removeSchedule, schedules, type Schedule } from "../api/queues";
-import { count, duration, moment, NONE, plural } from "../format";
+import { count, duration, moment, NONE, plural, ZONE } from "../format";
 import { useLiveReload } from "../live/live";
 import { nowMs } from "../state/clock";
 import { useLoad } from "../state/load";
@@ -84,7 +84,7 @@ function columns(all: Schedule[], reload: () => void): Column<Schedule>[] {
     isAnybodys && { name: "Tenant", cell: (schedule) => schedule.tenant ?? <span class="muted">{NONE}</span> },
     { name: "Status", cell: status },
     { name: "When", cell: rhythm },
-    { name: "Next runs", isWide: true, cell: (schedule) => <NextRuns schedule={schedule} /> },
+    { name: `Next runs (${ZONE})`, isWide: true, cell: (schedule) => <NextRuns schedule={schedule} /> },
     { name: "Runs", isNumber: true, cell: (schedule) => count(schedule.ticks) },
     { name: "Skipped", isNumber: true, cell: (schedule) => <span class={schedule.skipped ? "" : "muted"}>{count(schedule.skipped)}</span> },
     { name: "Actions", isNameHidden: true, cell: (schedule) => may("schedules:write") && <Actions schedule={schedule} reload={reload} /> },

@@ -5,10 +5,13 @@ import { useLiveReload } from "../live/live";
 import { shortId } from "../jobs/columns";
 import { nowMs } from "../state/clock";
 import { useLoad } from "../state/load";
+import { may } from "../state/session";
 import { Empty } from "../ui/notes";
 import { Card, Page } from "../ui/page";
 import { Ago } from "../ui/time";
 import { View } from "../ui/view";
+import { Providers } from "../workers/providers";
+import { Sandboxes } from "../workers/sandboxes";
 
 const LATE_MS = 30_000;
 
@@ -35,6 +38,8 @@ export function WorkersPage() {
           )
         }
       </View>
+      {may("providers:read") && <Providers />}
+      {may("sandboxes:read") && <Sandboxes />}
     </Page>
   );
 }

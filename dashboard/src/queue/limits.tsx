@@ -5,19 +5,26 @@ import { nowMs } from "../state/clock";
 import { may } from "../state/session";
 import { attempt, say } from "../state/toasts";
 import { Button } from "../ui/button";
+import { confirm } from "../ui/dialog";
 import { Form } from "../ui/form";
 import { Card } from "../ui/page";
 import { LimitFields, limitsFrom, limitsInWords } from "./limitfields";
 
 export function LimitsCard({ queue, limits, onChange }: { queue: string; limits: SharedLimits; onChange: () => void }) {
   const heldMs = (limits.closed_until_ms ?? 0) - nowMs.value;
+  async function lift(): Promise<void> {
+    const text = `Now: ${limitsInWords(limits)}. Without them, workers run as many jobs of ${queue} at once as they have slots.`;
+    if (!(await confirm({ title: `Lift all limits of ${queue}?`, text, verb: "Lift all limits", isDangerous: true }))) return;
+    await attempt("Lifting the limits", `${queue} has no limits now`, () => clearLimits(queue));
+    onChange();
+  }
   return (
     <Card
       title="What all workers share"
       aside={
         may("limits:write") &&
         hasAny(limits) && (
-          <Button isSmall onClick={() => void attempt("Lifting the limits", `${queue} has no limits now`, () => clearLimits(queue)).then(onChange)}>
+          <Button isSmall onClick={() => void lift()}>
             Lift all limits
           </Button>
         )

@@ -19,12 +19,13 @@ export function ForkDialog({ task, step, onClose }: ForkDialogProps) {
   async function send(values: FormValues): Promise<void> {
     const text = values.secret("text");
     const isChanged = text !== before;
-    const made = await fork(task.task_id, {
+    const from = {
       at: step === undefined ? 0 : step.place + 1,
       ...(isChanged && step === undefined ? { prompt: text } : {}),
       ...(isChanged && step !== undefined ? { edits: [{ place: step.place, text }] } : {}),
       dry: values.isOn("dry"),
-    });
+    };
+    const made = await fork(task.task_id, from, values.key);
     say(made.note === null ? "The fork is on its way" : `The fork ${made.note}`);
     onClose();
     navigate(runPage(made.run_id));

@@ -70,6 +70,8 @@ export function useRunEvents(id: string, isThere: boolean, onTurn: (kind: string
         if (kind === END) {
           isWhole = true;
           show();
+          // Whoever comes again after the last line is told of nothing else.
+          latest.current(END);
           return close();
         }
         const event = data as RunEvent | null;

@@ -2,6 +2,8 @@
 import type { TaskStep, ToolCall } from "../api/runs";
 
 export interface WholeCall {
+  /** In which order the model asked for it. */
+  at: number;
   call: ToolCall;
   step: TaskStep | undefined;
 }
@@ -10,7 +12,7 @@ export interface WholeCall {
 export function callsOf(steps: TaskStep[]): Map<string, WholeCall> {
   const answers = new Map(steps.flatMap((step) => (step.call_id === null ? [] : [[step.call_id, step] as const])));
   const calls = steps.flatMap((step) => step.calls ?? []);
-  return new Map(calls.map((call) => [call.id, { call, step: answers.get(call.id) }]));
+  return new Map(calls.map((call, at) => [call.id, { at, call, step: answers.get(call.id) }]));
 }
 
 /** Those that have something to show, in order: what one steps through. */

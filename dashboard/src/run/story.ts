@@ -75,7 +75,6 @@ export function tell(story: Story, event: RunEvent): void {
         story.chapters.push({ kind: "note", title: "Note", message: text(data["message"]), atMs });
         break;
       }
-      story.tokens = Math.max(story.tokens, tokensOf(story));
       story.spent = whole(data["credits_used"]);
       story.percent = whole(data["percent_complete"]);
       break;
@@ -96,11 +95,9 @@ function tellOfModel(story: Story, { kind, at_ms: atMs, data }: RunEvent): void 
     call.text += text(data["content_delta"]);
     call.state = "streaming";
   } else if (kind === "llm_completed") {
-    call.text = text(data["content"]);
-    call.tokens = whole(data["input_tokens"]) + whole(data["output_tokens"]);
-    call.state = "done";
-    call.endedMs = atMs;
-    story.tokens = tokensOf(story);
+    const tokens = whole(data["input_tokens"]) + whole(data["output_tokens"]);
+    story.tokens += tokens - call.tokens;
+    Object.assign(call, { text: text(data["content"]), tokens, state: "done", endedMs: atMs });
   }
 }
 
@@ -166,15 +163,8 @@ function lastCall(story: Story): ModelCall | undefined {
 }
 
 function toolIn(story: Story, callId: string): ToolUse | undefined {
-  for (const chapter of story.chapters.toReversed()) {
-    const found = chapter.kind === "model" && chapter.tools.find((use) => use.callId === callId);
-    if (found) return found;
-  }
-  return undefined;
-}
-
-function tokensOf(story: Story): number {
-  return story.chapters.reduce((sum, chapter) => sum + (chapter.kind === "model" ? chapter.tokens : 0), 0);
+  const called = story.chapters.findLast((chapter) => chapter.kind === "model" && chapter.tools.some((use) => use.callId === callId));
+  return called?.kind === "model" ? called.tools.find((use) => use.callId === callId) : undefined;
 }
 
 function text(value: unknown): string {

@@ -1,8 +1,10 @@
 // What a task did, step after step, as it does it.
 import type { ComponentChildren } from "preact";
+import { useMemo } from "preact/hooks";
 import { isOver, type RunState, type RunTask, type TaskProblem, type TaskStep } from "../api/runs";
 import { replayPage } from "../addresses";
 import { count, duration, plural } from "../format";
+import { useEarlier } from "../ui/earlier";
 import { Card } from "../ui/page";
 import { Moment } from "../ui/time";
 import { runStateName, toneOfRun } from "../runs/state";
@@ -21,7 +23,9 @@ interface StoryViewProps {
 }
 
 export function StoryView({ task, story, steps, isReading, aside }: StoryViewProps) {
-  const calls = callsOf(steps);
+  const calls = useMemo(() => callsOf(steps), [steps]);
+  const chapters = story?.chapters ?? [];
+  const { first, button } = useEarlier(chapters.length);
   return (
     <Card title="Steps" aside={aside}>
       <ol class="story" aria-live="off" aria-busy={isReading}>
@@ -29,8 +33,9 @@ export function StoryView({ task, story, steps, isReading, aside }: StoryViewPro
           <Words text={task.prompt} />
         </Entry>
         {task.forked_from !== null && <TakenOver task={task} steps={steps} />}
-        {story?.chapters.map((chapter, at) => <ChapterView key={at} chapter={chapter} calls={calls} isFirst={isFirstStart(story, at)} />)}
-        {(story === undefined || story.chapters.length === 0) && <li class="tone-waiting story-waits"><i class="dot" /><div class="muted">{isReading ? "Its log is being read." : waitingFor(task.state)}</div></li>}
+        {button && <li class="tone-waiting"><i class="dot" /><div>{button}</div></li>}
+        {chapters.slice(first).map((chapter, at) => <ChapterView key={first + at} chapter={chapter} calls={calls} isFirst={isFirstStart(chapters, first + at)} />)}
+        {chapters.length === 0 && <li class="tone-waiting story-waits"><i class="dot" /><div class="muted">{isReading ? "Its log is being read." : waitingFor(task.state)}</div></li>}
       </ol>
     </Card>
   );
@@ -54,8 +59,8 @@ function waitingFor(state: RunState): string {
   return isOver(state) ? "Its log tells nothing of it." : "Nothing is told of it yet.";
 }
 
-function isFirstStart(story: Story, at: number): boolean {
-  return story.chapters.findIndex((chapter) => chapter.kind === "activation") === at;
+function isFirstStart(chapters: Chapter[], at: number): boolean {
+  return chapters.findIndex((chapter) => chapter.kind === "activation") === at;
 }
 
 interface ChapterProps {
@@ -141,8 +146,7 @@ function ProblemLine({ problem }: { problem: TaskProblem | null }) {
 
 /** In the order in which the model asked for them: side by side, any may begin first. */
 function asAsked(tools: ToolUse[], calls: Map<string, WholeCall>): ToolUse[] {
-  const order = [...calls.keys()];
-  const place = (use: ToolUse): number => (calls.has(use.callId) ? order.indexOf(use.callId) : order.length);
+  const place = (use: ToolUse): number => calls.get(use.callId)?.at ?? calls.size;
   return tools.toSorted((one, other) => place(one) - place(other));
 }
 

@@ -11,7 +11,7 @@ import { RunBadge } from "./state";
 export function columnsOf(rows: RunRow[]): Column<RunRow>[] {
   const areOfOne = me.value?.tenant !== null && rows.every((run) => run.tenant === me.value?.tenant);
   const columns: (Column<RunRow> | false)[] = [
-    { name: "State", cell: (run) => <RunBadge state={run.state} /> },
+    { name: "State", cell: (run) => <RunBadge state={run.state} isAsking={run.is_asking} /> },
     {
       name: "Run",
       isTitle: true,

@@ -14,15 +14,16 @@ export function NewRunDialog({ onClose }: { onClose: () => void }) {
     const model = values.text("model");
     const prompt = values.text("prompt") ?? "";
     // Not before there is something to do with them.
-    const given = prompt ? await Promise.all(values.files("files").map((file) => addInput(file, tenant))) : [];
-    const submitted = await submit({
+    const given = prompt ? await Promise.all(values.files("files").map((file, at) => addInput(file, tenant, `${values.key}-${at}`))) : [];
+    const run = {
       prompt,
       files: given.map((file) => file.id),
       ...(tenant === null ? {} : { tenant }),
       ...(workspace === null ? {} : { workspace }),
       ...(model === null ? {} : { model }),
       ...limitsFrom(values),
-    });
+    };
+    const submitted = await submit(run, values.key);
     say("The run waits for a worker");
     onClose();
     navigate(runPage(submitted.run_id));

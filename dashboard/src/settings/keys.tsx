@@ -2,7 +2,9 @@
 import { useState } from "preact/hooks";
 import { keys, makeKey, revokeKey, ROLES, type ApiKey } from "../api/access";
 import { useLoad } from "../state/load";
-import { nowMs } from "../state/clock";
+import { nowMs, serverNow } from "../state/clock";
+import { secret } from "../state/secret";
+import { me } from "../state/session";
 import { attempt } from "../state/toasts";
 import { Button } from "../ui/button";
 import { confirm, Dialog } from "../ui/dialog";
@@ -10,7 +12,6 @@ import { Choice, Field, Form, type FormValues } from "../ui/form";
 import { Empty } from "../ui/notes";
 import { Card } from "../ui/page";
 import { MoreThanShown } from "../ui/pager";
-import { SecretDialog } from "../ui/secret";
 import { Table, type Column } from "../ui/table";
 import { Ago } from "../ui/time";
 import { View } from "../ui/view";
@@ -47,7 +48,6 @@ export function KeySettings() {
 }
 
 function NewKeyDialog({ onClose }: { onClose: () => void }) {
-  const [text, setText] = useState<string | null>(null);
   async function make(values: FormValues): Promise<void> {
     const days = values.number("days");
     const queues = values.text("queues");
@@ -56,13 +56,14 @@ function NewKeyDialog({ onClose }: { onClose: () => void }) {
       role: values.text("role") ?? "producer",
       tenant: values.text("tenant"),
       queues: queues === null ? null : queues.split(/[\s,]+/).filter(Boolean),
-      expires_ms: days === null ? null : Date.now() + days * DAY_MS,
+      expires_ms: days === null ? null : serverNow() + days * DAY_MS,
     });
-    setText(made.text ?? "");
+    secret.value = { title: "Your new key", text: made.text ?? "", copies: "Copy the key" };
+    onClose();
   }
-  if (text !== null) return <SecretDialog title="Your new key" text={text} copies="Copy the key" onClose={onClose} />;
   return (
     <Dialog title="New API key" onClose={onClose}>
+      {me.value?.kind === "open" && <ClosesTheDoor />}
       <Form verb="Make the key" onCancel={onClose} onSend={make}>
         <Field label="Name" name="name" isRequired hint="what it is for" />
         <Choice label="Role" name="role" options={ROLES} value="producer" />
@@ -73,6 +74,15 @@ function NewKeyDialog({ onClose }: { onClose: () => void }) {
         <Field label="Good for days" name="days" type="number" min={1} hint="empty: until it is revoked" />
       </Form>
     </Dialog>
+  );
+}
+
+function ClosesTheDoor() {
+  return (
+    <p class="caution">
+      As soon as there is a key, this page asks everybody to log in, and there is no user yet who could.{" "}
+      <a href="/settings/users">Make an admin first.</a>
+    </p>
   );
 }
 

@@ -93,6 +93,8 @@ function columns(reload: () => void, edit: (tenant: Tenant) => void): Column<Ten
     reload();
   }
   async function setDisabled(tenant: Tenant, isDisabled: boolean): Promise<void> {
+    const text = "Its new jobs are refused until it is enabled again. Those that it has go on.";
+    if (isDisabled && !(await confirm({ title: `Disable ${tenant.name}?`, text, verb: "Disable", isDangerous: true }))) return;
     const done = isDisabled ? `No more jobs of ${tenant.name} are taken` : `Jobs of ${tenant.name} are taken again`;
     await attempt("Changing the tenant", done, () => setTenantDisabled(tenant.id, isDisabled));
     reload();

@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import { changeUser, makeUser, ROLES, setPassword, users, type User } from "../api/access";
 import { useLoad } from "../state/load";
+import { me } from "../state/session";
 import { attempt, say } from "../state/toasts";
 import { Button } from "../ui/button";
 import { confirm, Dialog } from "../ui/dialog";
@@ -43,6 +44,8 @@ export function UserSettings() {
 }
 
 function NewUserDialog({ onClose }: { onClose: () => void }) {
+  // Without an admin nobody could make another user.
+  const isFirst = me.value?.kind === "open";
   return (
     <Dialog title="New user" onClose={onClose}>
       <Form
@@ -57,7 +60,7 @@ function NewUserDialog({ onClose }: { onClose: () => void }) {
       >
         <Field label="Name" name="name" isRequired />
         <Field label="Password" name="password" type="password" isRequired autocomplete="new-password" />
-        <Choice label="Role" name="role" options={ROLES.filter((role) => role !== "worker")} value="operator" />
+        <Choice label="Role" name="role" options={ROLES.filter((role) => role !== "worker")} value={isFirst ? "admin" : "operator"} />
         <Field label="Tenant" name="tenant" hint="empty: sees all tenants" />
       </Form>
     </Dialog>

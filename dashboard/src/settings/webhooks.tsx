@@ -3,6 +3,7 @@ import { useState } from "preact/hooks";
 import { jobsPage } from "../addresses";
 import { DELIVERIES, makeWebhook, removeWebhook, setWebhookEnabled, tryWebhook, webhooks, type Webhook } from "../api/webhooks";
 import { useLoad } from "../state/load";
+import { secret } from "../state/secret";
 import { may } from "../state/session";
 import { attempt } from "../state/toasts";
 import { Button } from "../ui/button";
@@ -10,7 +11,6 @@ import { confirm, Dialog } from "../ui/dialog";
 import { Field, Form, type FormValues } from "../ui/form";
 import { Empty } from "../ui/notes";
 import { Card } from "../ui/page";
-import { SecretDialog } from "../ui/secret";
 import { Table, type Column } from "../ui/table";
 import { View } from "../ui/view";
 
@@ -43,7 +43,6 @@ export function WebhookSettings() {
 const words = (text: string | null): string[] => (text ?? "").split(/[\s,]+/).filter(Boolean);
 
 function NewWebhookDialog({ onClose }: { onClose: () => void }) {
-  const [secret, setSecret] = useState<string | null>(null);
   async function make(values: FormValues): Promise<void> {
     const queues = words(values.text("queues"));
     const made = await makeWebhook({
@@ -53,9 +52,9 @@ function NewWebhookDialog({ onClose }: { onClose: () => void }) {
       kinds: words(values.text("kinds")),
       tenant: values.text("tenant"),
     });
-    setSecret(made.secret ?? "");
+    secret.value = { title: "Its secret", text: made.secret ?? "", copies: "Copy the secret" };
+    onClose();
   }
-  if (secret !== null) return <SecretDialog title="Its secret" text={secret} copies="Copy the secret" onClose={onClose} />;
   return (
     <Dialog title="New webhook" onClose={onClose}>
       <Form verb="Make the webhook" onCancel={onClose} onSend={make}>

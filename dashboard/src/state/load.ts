@@ -1,50 +1,63 @@
 // Loading what a page shows: first time, again when something changed, and what went wrong.
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
-import { asProblem, type Problem } from "../api/problem";
+import { AGAIN_MS, asProblem, type Problem } from "../api/problem";
 
 export interface Loaded<T> {
   data: T | undefined;
   problem: Problem | null;
   isLoading: boolean;
   reload: () => void;
-  /** Show this at once; the next load has the last word. */
-  patch: (change: (data: T) => T) => void;
+}
+
+interface State<T> {
+  key: string;
+  data?: T;
+  problem: Problem | null;
+  isLoading: boolean;
 }
 
 /** Load whenever `key` changes. What is shown stays until the new is there, unless the key is another. */
 export function useLoad<T>(key: string, load: (abort: AbortSignal) => Promise<T>): Loaded<T> {
-  const [state, setState] = useState<{ key: string; data?: T; problem: Problem | null; isLoading: boolean }>({
-    key,
-    problem: null,
-    isLoading: true,
-  });
-  const running = useRef<AbortController | null>(null);
-  const latest = useRef(load);
-  latest.current = load;
+  const [state, setState] = useState<State<T>>({ key, problem: null, isLoading: true });
+  const running = useRef<{ abort: AbortController; isAskedAgain: boolean } | null>(null);
+  const latest = useRef({ key, load });
+  latest.current = { key, load };
 
-  const reload = useCallback(() => {
-    running.current?.abort();
-    const abort = new AbortController();
-    running.current = abort;
-    latest.current(abort.signal).then(
-      (data) => {
-        if (!abort.signal.aborted) setState({ key, data, problem: null, isLoading: false });
-      },
-      (error: unknown) => {
-        if (abort.signal.aborted) return;
-        setState((before) => ({ ...(before.key === key ? before : { key }), problem: asProblem(error), isLoading: false }));
-      },
+  const reload = useCallback((): void => {
+    // To abort it would mean to show nothing for as long as changes come quicker than answers.
+    if (running.current) {
+      running.current.isAskedAgain = true;
+      return;
+    }
+    const { key, load } = latest.current;
+    const mine = { abort: new AbortController(), isAskedAgain: false };
+    running.current = mine;
+    const end = (change: (before: State<T>) => State<T>): void => {
+      if (mine.abort.signal.aborted) return;
+      running.current = null;
+      setState(change);
+      if (mine.isAskedAgain) reload();
+    };
+    load(mine.abort.signal).then(
+      (data) => end(() => ({ key, data, problem: null, isLoading: false })),
+      (error: unknown) => end((before) => without(before, key, asProblem(error))),
     );
-  }, [key]);
+  }, []);
 
   useEffect(() => {
     reload();
-    return () => running.current?.abort();
-  }, [reload]);
+    return () => {
+      running.current?.abort.abort();
+      running.current = null;
+    };
+  }, [key, reload]);
 
-  const patch = useCallback((change: (data: T) => T) => {
-    setState((before) => (before.data === undefined ? before : { ...before, data: change(before.data) }));
-  }, []);
+  const { problem } = state;
+  useEffect(() => {
+    if (!problem?.isUnreachable) return;
+    const timer = setTimeout(reload, AGAIN_MS);
+    return () => clearTimeout(timer);
+  }, [problem, reload]);
 
   const isCurrent = state.key === key;
   return {
@@ -52,6 +65,11 @@ export function useLoad<T>(key: string, load: (abort: AbortSignal) => Promise<T>
     problem: isCurrent ? state.problem : null,
     isLoading: !isCurrent || state.isLoading,
     reload,
-    patch,
   };
+}
+
+/** What was shown stays, unless it is there no more. */
+function without<T>(before: State<T>, key: string, problem: Problem): State<T> {
+  const isKept = before.key === key && problem.status !== 404;
+  return { ...(isKept ? before : { key }), problem, isLoading: false };
 }

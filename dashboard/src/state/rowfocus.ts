@@ -10,7 +10,9 @@ export function useRowFocus(keys: readonly string[], actions: Record<string, (ke
     const next = keys[Math.min(keys.length - 1, Math.max(0, at + by))];
     if (next === undefined) return;
     setFocused(next);
-    document.querySelector(`tr[data-key="${CSS.escape(next)}"]`)?.scrollIntoView({ block: "nearest" });
+    const row = document.querySelector<HTMLElement>(`tr[data-key="${CSS.escape(next)}"]`);
+    row?.focus({ preventScroll: true });
+    row?.scrollIntoView({ block: "nearest" });
   }
 
   const shortcuts: Shortcuts = { j: () => move(1), k: () => move(-1) };

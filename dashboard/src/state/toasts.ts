@@ -28,9 +28,15 @@ export function dismiss(id: number): void {
 
 export function say(text: string, more: Partial<Omit<Toast, "id" | "text">> = {}): number {
   const toast: Toast = { id: ++last, tone: "good", text, forMs: more.undo ? UNDO_MS : SHORT_MS, ...more };
-  toasts.value = [...toasts.value, toast].slice(-MOST);
+  toasts.value = fitting([...toasts.value, toast]);
   if (toast.forMs < Infinity) setTimeout(() => dismiss(toast.id), toast.forMs);
   return toast.id;
+}
+
+/** The newest ones, and what is under way: it can be stopped nowhere else. */
+function fitting(all: Toast[]): Toast[] {
+  const newest = all.filter((toast) => !toast.stop).slice(-MOST);
+  return all.filter((toast) => toast.stop || newest.includes(toast));
 }
 
 export interface Progress {

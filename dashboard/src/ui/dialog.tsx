@@ -9,10 +9,13 @@ interface DialogProps {
   onClose: () => void;
   children: ComponentChildren;
   isWide?: boolean;
+  /** Neither Escape nor a click beside it closes it: what it shows would be lost. */
+  isLasting?: boolean;
 }
 
-export function Dialog({ title, onClose, children, isWide = false }: DialogProps) {
+export function Dialog({ title, onClose, children, isWide = false, isLasting = false }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
+  const isPressedBeside = useRef(false);
   useEffect(() => {
     dialog.current?.showModal();
     // The browser would begin with the cross in the corner.
@@ -23,16 +26,26 @@ export function Dialog({ title, onClose, children, isWide = false }: DialogProps
       ref={dialog}
       class={isWide ? "dialog dialog-wide" : "dialog"}
       aria-label={title}
-      onClose={onClose}
-      onClick={(event) => event.target === dialog.current && onClose()}
+      onCancel={(event) => isLasting && event.preventDefault()}
+      // Browsers close it at the second Escape whatever one says.
+      onClose={() => (isLasting ? dialog.current?.showModal() : onClose())}
+      onPointerDown={(event) => (isPressedBeside.current = isBeside(event))}
+      // Whoever selects text may let go of it beside the dialog.
+      onClick={(event) => !isLasting && isPressedBeside.current && isBeside(event) && onClose()}
     >
       <header class="dialog-head">
         <h2>{title}</h2>
-        <Button kind="quiet" icon="close" label="Close" isSmall onClick={onClose} />
+        {!isLasting && <Button kind="quiet" icon="close" label="Close" isSmall onClick={onClose} />}
       </header>
       {children}
     </dialog>
   );
+}
+
+/** The padding of a dialog and what lies behind it are the same element. */
+function isBeside({ target, currentTarget, clientX, clientY }: MouseEvent & { currentTarget: HTMLDialogElement }): boolean {
+  const { left, right, top, bottom } = currentTarget.getBoundingClientRect();
+  return target === currentTarget && (clientX < left || clientX > right || clientY < top || clientY > bottom);
 }
 
 interface Question {

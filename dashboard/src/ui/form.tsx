@@ -1,6 +1,7 @@
 // Fields with labels, and a form that shows the server's refusal beside the field it is about.
 import { createContext, type ComponentChildren } from "preact";
 import { useContext, useEffect, useId, useRef, useState } from "preact/hooks";
+import { randomKey } from "../api/client";
 import { asProblem, Problem } from "../api/problem";
 import type { Json } from "../api/wire";
 import { Button } from "./button";
@@ -151,7 +152,21 @@ interface FormProps {
 
 /** What was typed, read by name; an empty field is "not given". */
 export class FormValues {
-  constructor(private readonly data: FormData) {}
+  constructor(
+    private readonly data: FormData,
+    /** The same for as long as the same is sent: what was done is not done twice because its answer was lost. */
+    readonly key: string,
+  ) {}
+
+  /** Whether the same was typed and chosen. */
+  isLike(other: FormValues): boolean {
+    return this.words() === other.words();
+  }
+
+  private words(): string {
+    const told = ([name, value]: [string, FormDataEntryValue]) => [name, value instanceof File ? [value.name, value.size, value.lastModified] : value];
+    return JSON.stringify([...this.data].map(told));
+  }
 
   text(name: string): string | null {
     const value = this.data.get(name);
@@ -203,6 +218,7 @@ export function Form({ verb, isDangerous = false, onSend, onCancel, children }: 
   const [problem, setProblem] = useState<Problem | null>(null);
   const [isSending, setSending] = useState(false);
   const form = useRef<HTMLFormElement>(null);
+  const unanswered = useRef<FormValues | null>(null);
   const refused = fieldIn(form.current, problem?.field ?? null);
   useEffect(() => {
     const folded = refused?.closest("details");
@@ -215,7 +231,10 @@ export function Form({ verb, isDangerous = false, onSend, onCancel, children }: 
     setSending(true);
     setProblem(null);
     try {
-      await onSend(new FormValues(new FormData(event.target as HTMLFormElement)));
+      const values = new FormValues(new FormData(event.target as HTMLFormElement), randomKey());
+      if (!unanswered.current?.isLike(values)) unanswered.current = values;
+      await onSend(unanswered.current);
+      unanswered.current = null;
     } catch (error) {
       setProblem(asProblem(error));
     } finally {

@@ -21,7 +21,7 @@ export function Page({ title, trail, badge, lead, actions, children }: PageProps
       <header class="page-head">
         <div class="page-title">
           {trail && <nav class="trail" aria-label="Where this page belongs">{trail}</nav>}
-          <h1>
+          <h1 tabIndex={-1}>
             <span>{title}</span> {badge}
           </h1>
           {lead && <p class="lead">{lead}</p>}

@@ -1,50 +1,35 @@
 // Navigation beside every page; on a phone it lies behind a button.
 import type { ComponentChildren } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { queuePage } from "../addresses";
 import type { Queue } from "../api/wire";
+import { entriesHere, type Entry } from "../entries";
 import { count } from "../format";
 import { liveSign } from "../live/live";
 import { overview } from "../live/overview";
 import { currentPath } from "../router";
 import { isIdleShown, sorted } from "../state/idle";
-import { logOut, may, me } from "../state/session";
+import { logOut, me } from "../state/session";
 import { isHelpOpen } from "../state/shortcuts";
 import { attempt } from "../state/toasts";
 import { isDark, toggleTheme } from "../state/theme";
 import { Button } from "./button";
 import { IdleButton } from "./idle";
-import { Icon, Mark, type IconName } from "./icon";
+import { Icon, Mark } from "./icon";
 import { countOf, ready } from "./state";
-
-interface Entry {
-  name: string;
-  icon: IconName;
-  address: string;
-  needs: string;
-}
-
-const ENTRIES: Entry[] = [
-  { name: "Overview", icon: "overview", address: "/", needs: "me:read" },
-  { name: "Jobs", icon: "jobs", address: "/jobs", needs: "jobs:read" },
-  { name: "Runs", icon: "runs", address: "/runs", needs: "runs:read" },
-  { name: "Failures", icon: "failures", address: "/failures", needs: "jobs:read" },
-  { name: "Dead letters", icon: "dead", address: "/dead-letters", needs: "jobs:read" },
-  { name: "Schedules", icon: "schedules", address: "/schedules", needs: "schedules:read" },
-  { name: "Workers", icon: "workers", address: "/workers", needs: "workers:read" },
-  { name: "Credits", icon: "credits", address: "/credits", needs: "credits:read" },
-  { name: "Audit", icon: "audit", address: "/audit", needs: "audit:read" },
-  { name: "Settings", icon: "settings", address: "/settings", needs: "me:read" },
-];
 
 export function Shell({ children }: { children: ComponentChildren }) {
   const [isOpen, setOpen] = useState(false);
   useEffect(() => setOpen(false), [currentPath.value]);
+  useFocusOnHeading();
   return (
     <div class={isOpen ? "shell is-open" : "shell"}>
       <a class="skip" href="#main" onClick={skip}>
         Skip to the page
       </a>
+      <span class="only-heard" role="status">
+        {liveSign.value.said ?? liveSign.value.text}
+      </span>
       <header class="topbar">
         <Brand />
         <LiveSign />
@@ -56,7 +41,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
           <LiveSign />
         </div>
         <nav class="nav" aria-label="Pages">
-          {ENTRIES.filter((entry) => may(entry.needs)).map((entry) => (
+          {entriesHere().map((entry) => (
             <NavLink key={entry.address} entry={entry} />
           ))}
         </nav>
@@ -66,6 +51,19 @@ export function Shell({ children }: { children: ComponentChildren }) {
       {children}
     </div>
   );
+}
+
+/** Another page begins at its heading, which is read aloud with that; a link that was left there no longer has the focus. */
+function useFocusOnHeading(): void {
+  const last = useRef<HTMLElement | null>(null);
+  useEffect(() => {
+    const main = document.getElementById("main");
+    const heading = main?.querySelector("h1") ?? null;
+    const isOther = last.current !== null && heading !== last.current;
+    last.current = heading;
+    // A page may begin in a field of its own.
+    if (isOther && !main?.contains(document.activeElement)) heading?.focus({ preventScroll: true });
+  }, [currentPath.value]);
 }
 
 function skip(event: MouseEvent): void {
@@ -87,7 +85,7 @@ function Brand() {
 function LiveSign() {
   const { tone, text, hint } = liveSign.value;
   return (
-    <span class={`live tone-${tone}`} role="status" title={hint}>
+    <span class={`live tone-${tone}`} title={hint}>
       <i class="dot" />
       {text}
     </span>

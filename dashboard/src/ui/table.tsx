@@ -25,10 +25,11 @@ interface TableProps<T> {
   columns: Column<T>[];
   rows: T[];
   keyOf: (row: T) => string;
+  /** The row one is at by keyboard; not given where one cannot be. */
   focused?: string | null;
 }
 
-export function Table<T>({ label, columns, rows, keyOf, focused = null }: TableProps<T>) {
+export function Table<T>({ label, columns, rows, keyOf, focused }: TableProps<T>) {
   return (
     <div class="table-box">
       <table class="table" aria-label={label}>
@@ -45,7 +46,7 @@ export function Table<T>({ label, columns, rows, keyOf, focused = null }: TableP
           {rows.map((row) => {
             const key = keyOf(row);
             return (
-              <tr key={key} data-key={key} class={key === focused ? "is-focused" : ""}>
+              <tr key={key} data-key={key} class={key === focused ? "is-focused" : ""} tabIndex={focused === undefined ? undefined : -1} aria-current={key === focused ? "true" : undefined}>
                 {columns.map((column) => (
                   <td key={column.name} class={classOf(column)} data-name={column.isNameHidden ? "" : column.name}>
                     <div class="cell">{column.cell(row)}</div>

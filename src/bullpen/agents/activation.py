@@ -19,6 +19,7 @@ from bullpen.agents.kinds import TaskKind
 from bullpen.agents.lacking import WaitForWorker, lack_of
 from bullpen.agents.loop.loop import AgentLoop
 from bullpen.agents.loop.recorder import Recorder
+from bullpen.agents.loop.steps import StepsDiffer
 from bullpen.agents.loop.streaming import Streaming
 from bullpen.agents.loop.tally import tally
 from bullpen.agents.loop.words import NeedsAnswer, Stop
@@ -105,10 +106,13 @@ class _Activation:
         except asyncio.CancelledError:
             # A worker that stops only gives the task back: the next one goes on.
             if self._ctx.is_cancel_asked:
-                await asyncio.shield(self._end(Ending(Stop.CANCELLED, problem_at(Stop.CANCELLED))))
+                with contextlib.suppress(LeaseLost):  # whoever asked has ended it already
+                    await asyncio.shield(self._end(Ending(Stop.CANCELLED, problem_at(Stop.CANCELLED))))
             raise
         except NeedsAnswer as question:
             raise await self._suspended(question) from None
+        except StepsDiffer as error:
+            raise await self._unfit(error) from None
         except (ModelLimited, ModelOverloaded, SandboxTimeout) as error:
             ending = await self._limited(error)
         except ProvidersDown as error:
@@ -228,6 +232,14 @@ class _Activation:
     def _parked_for(self, signal: str, tool: str) -> Suspension:
         look_ms = self._database.clock.now_ms() + _LOOK_AGAIN_MS
         return Suspension(Parked(look_ms, (signal,), f"waits for an answer about {tool}"))
+
+    async def _unfit(self, error: StepsDiffer) -> Suspension:
+        """Not failed, and nothing lost: another version of the program, or other settings, may go on with it."""
+        note = f"the task no longer fits its journal: {error}"
+        async with self._database.writing(brief=True) as connection:
+            told = NewProgress(ProgressKind.JOB_SUSPENDED, {"message": note})
+            await RunsOn(connection, self._database).move(self._task.id, TaskState.SUSPENDED, told)
+        return Suspension(Parked(self._database.clock.now_ms() + _LOOK_AGAIN_MS, note=note))
 
     async def _outlasting(self, wait: Wait) -> Suspension:
         """Back to its line in the midst of it; the next look finds how long it has waited."""

@@ -229,16 +229,25 @@ class Agents:
         prompt: str | None = None,
         edits: Sequence[Edit] = (),
         dry: bool = False,
+        priority: str | None = None,
         tenant: str | None = None,
         created_by: str = "",
     ) -> Submitted:
         """A new run from this place of a task's journal on, its steps before kept, with what is edited in them.
 
         Another prompt begins at place 0. A dry one calls no tool: each answers what it answered the task.
-        It has the files of that step, or its `note` says that they are gone.
+        It has the files of that step, or its `note` says that they are gone; and the first task's priority if no
+        other is told.
         """
         return await (await self._asking()).fork(
-            task_id, at=at, prompt=prompt, edits=edits, dry=dry, tenant=tenant, created_by=created_by
+            task_id,
+            at=at,
+            prompt=prompt,
+            edits=edits,
+            dry=dry,
+            priority=priority,
+            tenant=tenant,
+            created_by=created_by,
         )
 
     async def _done_with(self, task_id: str) -> None:

@@ -6,7 +6,7 @@ from functools import partial
 from bullpen.agents.forking import Edit, plant, prepare_fork
 from bullpen.agents.llm.models import ModelTable
 from bullpen.agents.llm.provider import Provider
-from bullpen.agents.submitting import key_of, once, prepare, write
+from bullpen.agents.submitting import Prepared, key_of, once, prepare, write
 from bullpen.agents.surroundings import Sandboxed
 from bullpen.agents.watching import expected_wait_s
 from bullpen.agents.words import Submitted, TaskRequest
@@ -61,7 +61,7 @@ class Asking:
             run_id, task_id = await write(
                 connection, records, prepared, tenant=tenant, created_by=created_by, job=job, key=key
             )
-        self._sent()
+        self._sent_one(prepared)
         return Submitted(run_id=run_id, task_id=task_id, state="queued", estimated_wait_s=wait_s)
 
     async def fork(
@@ -72,21 +72,28 @@ class Asking:
         prompt: str | None,
         edits: Sequence[Edit],
         dry: bool,
+        priority: str | None,
         tenant: str | None,
         created_by: str,
     ) -> Submitted:
         workshop, records = self._workshop, self._workshop.records
         task = await records.runs.task(task_id, tenant=tenant)
-        prepared, entries = await prepare_fork(records, task, at=at, prompt=prompt, edits=edits, is_dry=dry)
+        prepared, entries = await prepare_fork(
+            records, task, at=at, prompt=prompt, edits=edits, is_dry=dry, priority=priority
+        )
         job = workshop.job_of(prepared, task.tenant)
-        wait_s = await self._expected_wait_s(task.queue)
+        wait_s = await self._expected_wait_s(prepared.route.queue)
         async with records.database.writing(brief=True) as connection:
             run_id, new_id = await write(
                 connection, records, prepared, tenant=task.tenant, created_by=created_by, job=job
             )
             note = await plant(connection, records, task, new_id, entries, at=at)
-        self._sent()
+        self._sent_one(prepared)
         return Submitted(run_id=run_id, task_id=new_id, state="queued", estimated_wait_s=wait_s, note=note)
+
+    def _sent_one(self, prepared: Prepared) -> None:
+        self._workshop.observers.credits_set_aside(prepared.kind, prepared.terms.estimate)
+        self._sent()
 
     async def _expected_wait_s(self, queue: str) -> float | None:
         """Asked before a task is written: it counts those ahead of it, never the task itself."""

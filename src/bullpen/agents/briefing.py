@@ -20,7 +20,7 @@ async def tools_of(workshop: Workshop, task: Task, terms: TaskTerms, *, behind: 
     there, wanted = workshop.tools, terms.tools
     if wanted is None:
         wanted = usual_tools(TaskKind(task.kind), [tool.name for tool in there])
-    tools = there.allowed(wanted)
+    tools = there.allowed(wanted).priced(workshop.models)
     if not terms.is_dry:
         return tools.behind(behind)
     first = terms.forked_from

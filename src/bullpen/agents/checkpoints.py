@@ -13,15 +13,15 @@ record. So a step whose result is on record has its files, and no other step has
 import asyncio
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from bullpen.agents.layers import Layers, Saved
 from bullpen.agents.loop.finishing import Also
-from bullpen.agents.manifest import EMPTY, Entry, Joiner, Manifest, Splitter, decode_manifest
 from bullpen.agents.sandbox.base import Level, Sandbox
 from bullpen.agents.sandbox.limits import SandboxSpec
 from bullpen.agents.sandbox.pool import SandboxPool
@@ -46,7 +46,8 @@ from bullpen.records.runs.runs import Runs
 
 _WRITTEN = frozenset({"e2b"})
 """Drivers that cannot show files of this machine: inputs are written into the workspace there, below `inputs`."""
-_TOGETHER = 8 << 20
+_HISTORY = 4
+"""How many times what a workspace may hold its older states may: beyond that they go."""
 _TROUBLE = (BlobError, SandboxError, RecordsUnavailable, OSError)
 
 
@@ -77,8 +78,10 @@ class Workspace:
         self._sandbox: Sandbox | None = None
         self._in_vain: SandboxTimeout | None = None
         self._shown: Path | None = None
-        self._known = EMPTY
-        """What was last kept: its contents need not be kept again."""
+        self._layers = Layers(files.blobs)
+        """What was last kept: it need not be kept again."""
+        self._mark = 0
+        """Of the sandbox's, when that was."""
         self._taken = 0
         self._newest = ("", 0)
         """The checkpoint that was written last, and which of those that were taken it is."""
@@ -142,33 +145,45 @@ class Workspace:
             self._taken += 1
             number = self._taken
             try:
-                manifest = self._known = await self._keep(self._sandbox)
-                name = await self._files.blobs.put(manifest.encoded())
+                saved = await self._keep(self._sandbox)
             except SandboxRefused as error:
                 raise WorkspaceUnsaved(f"the workspace cannot be saved: {error}") from error
             except _TROUBLE as error:
                 raise self._failed(error) from error
 
+        layers = self._layers
+
         async def row(connection: AsyncConnection) -> None:
-            if (new := await self._write(connection, place, number, name, manifest)) is not None:
+            if (new := await self._write(connection, place, number, saved, layers)) is not None:
                 written.append(new)
 
         return row
 
     async def _write(
-        self, connection: AsyncConnection, place: int, number: int, name: str, manifest: Manifest
+        self, connection: AsyncConnection, place: int, number: int, saved: Saved, layers: Layers
     ) -> Checkpoint | None:
         if self._epoch is not None:
             await JournalOn(connection, self._files.database).append(self._task_id, [], epoch=self._epoch)
         on = FilesOn(connection, self._files.database, self._files.blobs)
         there = await on.checkpoint(self._task_id)
-        if there is not None and there.sha256 == name:
+        if there is not None and there.sha256 == saved.name:
             return None
         # Of two tools side by side the second to be saved may be the first to be written: it has what both did.
         if there is not None and there.id == self._newest[0] and number < self._newest[1]:
             return None
         try:
-            new = await on.save_checkpoint(self._task_id, place, sha256=name, size=manifest.size, parts=manifest.blobs)
+            is_too_much = saved.history_bytes > _HISTORY * self._spec.limits.disk_bytes
+            on_record = None if there is None or is_too_much else layers.found(there.sha256)
+            new = await on.save_checkpoint(
+                self._task_id,
+                place,
+                sha256=saved.name,
+                size=saved.size,
+                parts=saved.blobs if on_record is None else saved.blobs - on_record.blobs - {on_record.name},
+                is_first=is_too_much,
+            )
+            if is_too_much:
+                layers.begin_history()
         except BlobError as error:
             raise self._failed(error) from error
         self._newest = (new.id, number)
@@ -216,43 +231,22 @@ class Workspace:
 
     async def _restore(self, sandbox: Sandbox, checkpoint: Checkpoint) -> None:
         try:
-            manifest = decode_manifest(await self._files.blobs.get(checkpoint.sha256))
-            joiner = Joiner()
-            async for entries, contents in self._fetched(manifest):
-                await asyncio.to_thread(joiner.add, entries, contents)
-            await sandbox.restore(await asyncio.to_thread(joiner.finish))
+            layers = await Layers.load(self._files.blobs, checkpoint.sha256)
+            await sandbox.restore(await layers.archive())
         except (BlobMissing, BlobDamaged) as error:
             raise CheckpointMissing(f"the checkpoint {checkpoint.id} of task {self._task_id!r}: {error}") from error
-        self._known = manifest
-
-    async def _fetched(self, manifest: Manifest) -> AsyncIterator[tuple[Sequence[Entry], Mapping[str, bytes]]]:
-        """The entries, some at a time, each with the blobs that it needs: packs stay, large files pass."""
-        contents: dict[str, bytes] = {}
-        some: list[Entry] = []
-        for entry in manifest.entries:
-            if entry.where is not None and entry.where.blob not in contents:
-                contents[entry.where.blob] = await self._files.blobs.get(entry.where.blob)
-            some.append(entry)
-            if sum(map(len, contents.values())) > _TOGETHER:
-                yield some, contents
-                some, contents = [], {}
-        yield some, contents
+        self._layers = layers
 
     # ── saving ───────────────────────────────────────────────────────────────────────────
 
-    async def _keep(self, sandbox: Sandbox) -> Manifest:
-        """The workspace as it is, its contents kept."""
+    async def _keep(self, sandbox: Sandbox) -> Saved:
+        """The workspace as it is: what changed in it is kept."""
         limits = self._spec.limits
-        archive = await sandbox.snapshot(limit=2 * limits.disk_bytes)
-        splitter = Splitter(self._files.blobs, self._known, most_bytes=2 * limits.disk_bytes, most_files=limits.files)
-        try:
-            manifest, drafts = await asyncio.to_thread(splitter.split, archive)
-            for draft in drafts:
-                await self._files.blobs.keep(draft)
-            return manifest
-        finally:
-            for draft in splitter.drafts:
-                await asyncio.to_thread(self._files.blobs.drop, draft)
+        changes = await sandbox.changes(self._mark, limit=2 * limits.disk_bytes)
+        self._mark = 0  # until it is kept, what changed is to be told again
+        saved = await self._layers.save(changes, limits)
+        self._mark = changes.mark
+        return saved
 
     def _failed(self, error: Exception) -> CheckpointFailed:
         return CheckpointFailed(f"the workspace of task {self._task_id!r} could not be saved: {error}")
@@ -260,7 +254,7 @@ class Workspace:
     async def _give_back(self) -> None:
         sandbox, self._sandbox = self._sandbox, None
         shown, self._shown = self._shown, None
-        self._known = EMPTY
+        self._layers, self._mark = Layers(self._files.blobs), 0
         if sandbox is not None:
             await self._pool.release(sandbox)
         if shown is not None:

@@ -118,6 +118,7 @@ def end_of(task: Task, result: TaskResult) -> TaskEnd:
         is_run=task.parent is None,
         micro_credits=result.credits_charged,
         refunded=result.credits_refunded,
+        estimate=msgspec.json.decode(task.terms, type=TaskTerms).estimate,
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from bullpen.agents.kinds import Route, TaskKind
+from bullpen.agents.kinds import Route, TaskKind, route, urgency_of
 from bullpen.agents.llm.words import Reply, StopReason, ToolCall, ToolResult
 from bullpen.agents.loop.steps import StepKind, what_of
 from bullpen.agents.submitting import Prepared, check_prompt
@@ -28,7 +28,7 @@ from bullpen.records.runs.moving import RunsOn
 from bullpen.records.runs.words import NewProgress, ProgressKind, Task
 
 _EDITABLE = {StepKind.LLM, StepKind.TOOL}
-_NO_WORKSPACE = "begins with an empty workspace: the files of this step are gone, only the newest ones are kept"
+_NO_WORKSPACE = "begins with an empty workspace: the files of this step are no longer kept"
 _encode = msgspec.json.Encoder().encode
 _decode_reply = msgspec.json.Decoder(Reply).decode
 _decode_result = msgspec.json.Decoder(ToolResult).decode
@@ -67,20 +67,43 @@ def _edited(entry: JournalEntry, text: str) -> bytes:
 
 
 async def prepare_fork(
-    records: Records, task: Task, *, at: int, prompt: str | None, edits: Sequence[Edit], is_dry: bool
+    records: Records,
+    task: Task,
+    *,
+    at: int,
+    prompt: str | None,
+    edits: Sequence[Edit],
+    is_dry: bool,
+    priority: str | None,
 ) -> tuple[Prepared, list[JournalEntry]]:
     """The new task, and the steps that it begins with. BadOption names what cannot be."""
     if prompt is not None and at != 0:
         raise BadOption(f"at: another prompt begins at place 0, not at {at}")
     entries = kept(await read_all(SqlJournal(records.database), task.id), at, edits)
     terms = msgspec.json.decode(task.terms, type=TaskTerms)
+    way = _way(task, terms, priority)
     prepared = Prepared(
         kind=TaskKind(task.kind),
         prompt=task.prompt if prompt is None else check_prompt(prompt),
-        route=Route(queue=task.queue, priority=terms.priority, timeout_s=terms.timeout_s, attempts=terms.attempts),
-        terms=msgspec.structs.replace(terms, forked_from=task.id, is_dry=is_dry, payer=purse(task.tenant), above=None),
+        route=way,
+        terms=msgspec.structs.replace(
+            terms,
+            forked_from=task.id,
+            is_dry=is_dry,
+            payer=purse(task.tenant),
+            above=None,
+            priority=way.priority,
+            attempts=way.attempts,
+        ),
     )
     return prepared, entries
+
+
+def _way(task: Task, terms: TaskTerms, priority: str | None) -> Route:
+    """That of the first task, unless it is to be less or more urgent."""
+    if priority is not None and (urgency := urgency_of(priority)).priority != terms.priority:
+        return msgspec.structs.replace(route(TaskKind(task.kind), urgency), timeout_s=terms.timeout_s)
+    return Route(queue=task.queue, priority=terms.priority, timeout_s=terms.timeout_s, attempts=terms.attempts)
 
 
 async def plant(

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from pathlib import PurePosixPath
 
-from bullpen.agents.manifest import Entry, Manifest, Where, decode_manifest
+from bullpen.agents.layers import Layers
+from bullpen.agents.manifest import Entry, Where
 from bullpen.errors import BadOption, BlobDamaged, BlobError, BlobMissing, CheckpointFailed, CheckpointMissing
 from bullpen.job.checks import check_whole
 from bullpen.records.files.files import Files
@@ -80,9 +81,9 @@ async def harvest(files: Files, task: Task, rules: Harvest, *, epoch: int | None
 async def _harvest(
     files: Files, task: Task, checkpoint: Checkpoint, rules: Harvest, epoch: int | None
 ) -> list[RunFile]:
-    manifest = decode_manifest(await files.blobs.get(checkpoint.sha256))
+    layers = await Layers.load(files.blobs, checkpoint.sha256)
     given = {one.sha256 for one in await files.of_run(task.run, kind=FileKind.INPUT)}
-    chosen, left_out = _choose(_made(manifest, given), rules)
+    chosen, left_out = _choose(_made(layers.entries.values(), given), rules)
     kept: list[RunFile] = []
     # One blob at a time: small files share one.
     chosen.sort(key=lambda crop: (crop.where.blob, crop.path))
@@ -105,9 +106,9 @@ async def _harvest(
     return kept
 
 
-def _made(manifest: Manifest, given: set[str]) -> Iterator[_Crop]:
+def _made(entries: Iterable[Entry], given: set[str]) -> Iterator[_Crop]:
     """What the run made, by path."""
-    for entry in sorted(manifest.entries, key=lambda entry: entry.name):
+    for entry in sorted(entries, key=lambda entry: entry.name):
         if entry.where is None or entry.digest.hex() in given:
             continue
         if (path := _path_of(entry)) is not None:

@@ -1,14 +1,13 @@
-"""A workspace as a list of its files, whose contents are blobs: what did not change is not kept again.
+"""What a save changed in a workspace, as a list of files whose contents are blobs.
 
-Large files are blobs of their own. Small ones that are new go into one blob together, a pack, and stay where they were
-put as long as they are the same; when a workspace is spread over too many packs, they are put together anew.
+Large files are blobs of their own. Small ones that are new go into one blob together, a pack.
 """
 
 import gzip
 import hashlib
 import io
 import tarfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import IO, Literal, NamedTuple
 
 import msgspec
@@ -21,8 +20,9 @@ Kind = Literal["file", "folder", "link", "same"]
 """`same` is another name of a file that came before: a hard link."""
 
 SMALL = 256 << 10
-MOST_PACKS = 16
+_VERSION = 2
 _PART = 1 << 20
+_UNNAMED = ""
 
 
 class Where(NamedTuple):
@@ -45,32 +45,39 @@ class Entry(msgspec.Struct, frozen=True, array_like=True):
     """Of a file's bytes."""
     where: Where | None = None
 
-
-class Manifest(msgspec.Struct, frozen=True, array_like=True):
-    version: int
-    entries: tuple[Entry, ...]
-
     @property
     def size(self) -> int:
-        return sum(entry.where.size for entry in self.entries if entry.where is not None)
+        return 0 if self.where is None else self.where.size
 
     @property
-    def blobs(self) -> frozenset[str]:
-        return frozenset(entry.where.blob for entry in self.entries if entry.where is not None)
+    def blob(self) -> str:
+        """Empty for what is no file."""
+        return "" if self.where is None else self.where.blob
 
-    def contents(self) -> dict[bytes, Where]:
-        """Where each content is, by its digest; none if that is in too many places."""
-        packs = {entry.where.blob for entry in self.entries if entry.where and entry.where.size < SMALL}
-        kept = (entry for entry in self.entries if entry.where is not None)
-        if len(packs) > MOST_PACKS:
-            kept = (entry for entry in kept if entry.where is not None and entry.where.size >= SMALL)
-        return {entry.digest: entry.where for entry in kept if entry.where is not None}
+    def is_like(self, other: "Entry | None") -> bool:
+        """Whether they are the same, wherever their bytes are."""
+        return other is not None and msgspec.structs.replace(other, where=self.where) == self
+
+
+class Manifest(msgspec.Struct, frozen=True, array_like=True):
+    """One of version 1 has all files of its workspace, and nothing below it."""
+
+    version: int
+    entries: tuple[Entry, ...]
+    """New, or other than they were."""
+    gone: tuple[bytes, ...] = ()
+    """Names of what is below, and is no more."""
+    below: tuple[str, ...] = ()
+    """Manifests that it goes on from, the oldest first: of each its own files count, and not what is below it."""
+    history_bytes: int = 0
+    """Kept by all saves since the oldest that can be gone back to."""
 
     def encoded(self) -> bytes:
         return msgspec.msgpack.encode(self)
 
 
-EMPTY = Manifest(1, ())
+def new_manifest(entries: Iterable[Entry], gone: Iterable[bytes], below: Iterable[str], history_bytes: int) -> Manifest:
+    return Manifest(_VERSION, tuple(entries), tuple(gone), tuple(below), history_bytes)
 
 
 def decode_manifest(data: bytes) -> Manifest:
@@ -79,33 +86,28 @@ def decode_manifest(data: bytes) -> Manifest:
         found = msgspec.msgpack.decode(data, type=Manifest)
     except msgspec.MsgspecError as error:
         raise CheckpointMissing(f"the checkpoint cannot be read: {error}") from None
-    if found.version != 1:
-        raise CheckpointMissing(f"the checkpoint is of version {found.version}, and this Bullpen knows 1: upgrade it")
+    if not 1 <= found.version <= _VERSION:
+        raise CheckpointMissing(
+            f"the checkpoint is of version {found.version}, and this Bullpen knows {_VERSION}: upgrade it"
+        )
     return found
 
 
-class Split(NamedTuple):
-    """An archive, taken apart."""
-
-    manifest: Manifest
-    drafts: list[Draft]
-    """New contents, to be kept; their names stand in the manifest already."""
-
-
 class Splitter:
-    """Takes an archive of a workspace apart. It blocks: for a thread. What is in the archive is not trusted."""
+    """Takes an archive of what changed apart. It blocks: for a thread. What is in the archive is not trusted."""
 
-    def __init__(self, blobs: Blobs, before: Manifest, *, most_bytes: int, most_files: int) -> None:
+    def __init__(self, blobs: Blobs, known: Mapping[bytes, Where], *, most_bytes: int, most_files: int) -> None:
         self._blobs = blobs
-        self._known = before.contents()
+        self._known = dict(known)
+        """Where contents are that need not be kept again, by their digest."""
         self._left = most_bytes
         self._most_files = most_files
         self.drafts: list[Draft] = []
-        """To be dropped by who called, whatever came of it."""
+        """New contents, to be kept; to be dropped by who called, whatever came of it."""
         self._pack: Draft | None = None
-        self._packed: dict[bytes, tuple[int, int]] = {}
 
-    def split(self, archive: bytes) -> Split:
+    def split(self, archive: bytes) -> list[Entry]:
+        """What is in it. Small files that are new are in a pack without a name: see `placed`."""
         entries: list[Entry] = []
         try:
             with tarfile.open(fileobj=io.BytesIO(archive), mode="r|gz") as members:
@@ -116,7 +118,26 @@ class Splitter:
                         entries.append(entry)
         except (tarfile.TarError, OSError, EOFError, ValueError) as error:
             raise CheckpointFailed(f"the sandbox sent what is no archive: {error}") from error
-        return Split(Manifest(1, tuple(self._placed(entries))), self.drafts)
+        return entries
+
+    def move(self, entries: Iterable[Entry], blob: bytes) -> list[Entry]:
+        """Into the new pack, from the blob that they are in."""
+        moved: list[Entry] = []
+        for entry in entries:
+            assert entry.where is not None
+            start, size = entry.where.start, entry.where.size
+            moved.append(msgspec.structs.replace(entry, where=self._packed(blob[start : start + size])))
+        return moved
+
+    def placed(self, entries: Iterable[Entry]) -> list[Entry]:
+        """The same, when nothing more goes into the pack: it has a name now."""
+        pack = self._pack.finish() if self._pack is not None else _UNNAMED
+        return [
+            msgspec.structs.replace(entry, where=entry.where._replace(blob=pack))
+            if entry.where is not None and entry.blob == _UNNAMED
+            else entry
+            for entry in entries
+        ]
 
     def _entry(self, members: tarfile.TarFile, member: tarfile.TarInfo) -> Entry | None:
         name, mode, changed_ms = _as_bytes(member.name), member.mode & 0o7777, round(member.mtime * 1000)
@@ -134,21 +155,24 @@ class Splitter:
             return Entry(name, "link", mode, 0, target=_as_bytes(member.linkname))
         return None
 
-    def _content(self, file: IO[bytes], size: int) -> tuple[bytes, Where | None]:
+    def _content(self, file: IO[bytes], size: int) -> tuple[bytes, Where]:
         if size > self._left:
             raise WorkspaceUnsaved("the workspace holds more than a checkpoint may")
         self._left -= size
         return self._small(file.read()) if size < SMALL else self._large(file)
 
-    def _small(self, data: bytes) -> tuple[bytes, Where | None]:
+    def _small(self, data: bytes) -> tuple[bytes, Where]:
         digest = hashlib.sha256(data).digest()
-        if digest in self._known or digest in self._packed:
-            return digest, self._known.get(digest)
+        if digest not in self._known:
+            self._known[digest] = self._packed(data)
+        return digest, self._known[digest]
+
+    def _packed(self, data: bytes) -> Where:
         if self._pack is None:
             self._pack = self._draft()
-        self._packed[digest] = (self._pack.size, len(data))
+        where = Where(_UNNAMED, self._pack.size, len(data))
         self._pack.write(data)
-        return digest, None  # the pack has no name yet
+        return where
 
     def _large(self, file: IO[bytes]) -> tuple[bytes, Where]:
         # Its digest is known only at its end; by then it is written, and is dropped if it was there already.
@@ -165,14 +189,6 @@ class Splitter:
     def _draft(self) -> Draft:
         self.drafts.append(draft := self._blobs.open_draft())
         return draft
-
-    def _placed(self, entries: Iterable[Entry]) -> Iterator[Entry]:
-        pack = self._pack.finish() if self._pack is not None else ""
-        for entry in entries:
-            if entry.kind == "file" and entry.where is None:
-                yield msgspec.structs.replace(entry, where=Where(pack, *self._packed[entry.digest]))
-            else:
-                yield entry
 
 
 class Joiner:

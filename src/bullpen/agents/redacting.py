@@ -10,7 +10,11 @@ from urllib.parse import unquote
 from bullpen.settings import Settings
 
 _GONE = "[redacted]"
-_NAMES = re.compile(r"(_KEY|_TOKEN|_SECRET|_PASSWORD|_CREDENTIALS)$")
+_NAMES = re.compile(
+    # A word of its own, but for `PWD`, in which a shell keeps its folder; and what is written with others in one.
+    r"((^|_)(KEY|TOKEN|SECRET|PASS|PASSPHRASE|AUTH|CREDENTIALS?)|_PWD|PASSWORD|PASSWD|APIKEY)$",
+    re.IGNORECASE,
+)
 _PASSWORD_IN_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://[^/@]*?:([^@]+)@")
 _ONE_WORD = re.compile(r"[!-~]+")
 _SHORTEST = 8

@@ -14,16 +14,17 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from bullpen.agents.ending import budget_of
 from bullpen.agents.family import CANCELLED
 from bullpen.agents.kinds import TaskKind, route, urgency_at, usual_tools
+from bullpen.agents.llm.provider import bad_answer
 from bullpen.agents.llm.words import Reply, Request, ToolSpec, system, user
 from bullpen.agents.loop.fitting import fitted, room_for
 from bullpen.agents.loop.loop import AgentLoop, stop_of
 from bullpen.agents.loop.recorder import Recorder
-from bullpen.agents.loop.steps import FAN_OUT
+from bullpen.agents.loop.steps import FAN_OUT, check_fits
 from bullpen.agents.loop.words import Stop
 from bullpen.agents.submitting import Prepared, add_task
 from bullpen.agents.words import TaskResult, TaskTerms
 from bullpen.agents.workshop import Workshop
-from bullpen.errors import BadAnswer, ResearchFailed
+from bullpen.errors import BadData, ResearchFailed
 from bullpen.job.entries import JournalEntry
 from bullpen.job.verdicts import Parked
 from bullpen.journal.suspension import Suspension
@@ -92,20 +93,25 @@ class Research:
             tool_choice=_PLAN_TOOL,
             max_tokens=self._terms.reply_tokens,
         )
-        reply = await self._loop.ask(request)
+        # What is no plan must not be on record: each attempt would find it there.
+        return self._questions_in(await self._loop.ask(request, check=self._questions_in))
+
+    def _questions_in(self, reply: Reply) -> list[str]:
         try:
             plan = msgspec.convert(reply.calls[0].parsed(), Plan)
-        except (IndexError, msgspec.ValidationError) as error:
-            raise BadAnswer(f"{reply.model} made no plan of questions", model=reply.model) from error
+        except (IndexError, BadData, msgspec.ValidationError) as error:
+            raise bad_answer(reply, "made no plan of questions") from error
         questions = [question for question in plan.questions if question.strip()][: self._terms.width]
         if not questions:
-            raise BadAnswer(f"{reply.model} made a plan without questions", model=reply.model)
+            raise bad_answer(reply, "made a plan without questions")
         return questions
 
     async def _fan_out(self, questions: list[str]) -> JournalEntry:
         """A task for each question, made once: the step that has their ids."""
         place = self._loop.take_places(1)
-        if (entry := self._recorder.at(place)) is not None and entry.value is not None:
+        entry = self._recorder.at(place)
+        check_fits(entry, FAN_OUT)
+        if entry is not None and entry.value is not None:
             return entry
         before = await self._children_before()
         prepared = [self._prepared(question, len(questions), before) for question in questions]

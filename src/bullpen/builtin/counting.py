@@ -1,6 +1,6 @@
 """How many jobs failed in each stretch of time that an alert looks at, and when that is enough."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 from sqlalchemy import delete, select
@@ -30,13 +30,18 @@ class Tally:
         self._watches: dict[str, Watch] = {}
 
     async def count(
-        self, connection: AsyncConnection, queue: str, events: Sequence[Event], watches: Sequence[Watch]
+        self,
+        connection: AsyncConnection,
+        queue: str,
+        events: Sequence[Event],
+        watches: Sequence[Watch],
+        names: Mapping[str | None, str],
     ) -> list[Crossed]:
-        """The alerts that are to be told."""
+        """The alerts that are to be told; `names` are those of the jobs by id, where an alert asks for one."""
         crossed = []
         for watch in watches:
             for event in events:
-                if not watch.counts(queue, event):
+                if not watch.counts(queue, event, names.get(event.job_id)):
                     continue
                 key = (watch.alert.id, watch.window_of(event))
                 if key not in self._counts:

@@ -19,15 +19,16 @@ from sqlalchemy import delete, select
 
 from bullpen.builtin.counting import Crossed, Tally
 from bullpen.builtin.messages import QUEUE, alerting, delivery, told
-from bullpen.builtin.subscribers import Subscribers
-from bullpen.errors import BadOption, GroupFull, RecordsUnavailable, StoreError
-from bullpen.job.events import Event
+from bullpen.builtin.subscribers import Subscribers, Watch
+from bullpen.errors import BadOption, GroupFull, RecordsError, RecordsUnavailable, StoreError
+from bullpen.job.events import Event, EventKind
 from bullpen.job.record import JobRecord
 from bullpen.job.spec import NewJob
 from bullpen.queue.trips import add_jobs
 from bullpen.records import turn_lease
 from bullpen.records.model.sql import insert_for
 from bullpen.records.records import Records
+from bullpen.records.setbacks import Setbacks
 from bullpen.records.stopping import end, wait_for_any
 from bullpen.records.tables.webhooks import webhook_stream
 from bullpen.records.turn_lease import TurnLease, TurnLost
@@ -62,6 +63,7 @@ class Follower:
         self._cursors: dict[str, str] = {}
         self._found: Sequence[str] = ()
         self._found_mono_ms: int | None = None
+        self._setbacks = Setbacks(self._database.clock)
         self._is_ours = False
         self._taken_mono_ms = 0
         self._running: asyncio.Task[None] | None = None
@@ -116,7 +118,7 @@ class Follower:
             if not await self._is_our_turn():
                 return False
             queues = await self._wanted()
-            moved = [await self._turn(queue) for queue in queues]
+            moved = [await self._apart(queue) for queue in queues]
         except TurnLost:
             self._is_ours = False
             return False
@@ -166,6 +168,21 @@ class Follower:
 
     # ── one queue ────────────────────────────────────────────────────────────────────────
 
+    async def _apart(self, queue: str) -> bool:
+        """What goes wrong in one queue, such as with an event that another program wrote, stays there."""
+        if self._setbacks.is_resting(queue):
+            return False
+        try:
+            moved = await self._turn(queue)
+        except (TurnLost, StoreError, RecordsError):
+            raise
+        except Exception:
+            logger.exception("events of queue %s cannot become deliveries, trying again later", queue)
+            self._setbacks.note(queue)
+            return False
+        self._setbacks.end(queue)
+        return moved
+
     async def _turn(self, queue: str) -> bool:
         moved = False
         for _ in range(_ROUNDS):
@@ -192,8 +209,9 @@ class Follower:
         tally = Tally()
         if page.events:
             subscribers = await Subscribers.load(self._records)
+            names = await self._names_of_failed(queue, page.events, subscribers.watches)
             async with self._database.reading() as connection:
-                crossed = await tally.count(connection, queue, page.events, subscribers.watches)
+                crossed = await tally.count(connection, queue, page.events, subscribers.watches, names)
             await self._add(await self._jobs_for(queue, page.events, subscribers, crossed))
         values: dict[str, Any] = {"cursor": page.cursor}
         async with self._database.writing() as connection:
@@ -217,6 +235,15 @@ class Follower:
             summary = told(queue, one.event, known.get(one.event.job_id))
             jobs.append(alerting(one.watch.alert, one.window_ms, one.failed, summary))
         return jobs
+
+    async def _names_of_failed(
+        self, queue: str, events: Sequence[Event], watches: Sequence[Watch]
+    ) -> dict[str | None, str]:
+        """Where an alert asks for a name, which the event of a failure does not tell."""
+        if all(watch.condition.name is None for watch in watches):
+            return {}
+        failed = [event for event in events if event.kind is EventKind.FAILED]
+        return {job_id: job.name for job_id, job in (await self._look(queue, failed)).items()}
 
     async def _look(self, queue: str, events: Sequence[Event]) -> dict[str | None, JobRecord]:
         """The jobs that these are about, as far as they are still there."""

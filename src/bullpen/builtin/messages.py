@@ -4,12 +4,14 @@ The job has ids and a summary of the event in it, never a secret; of what the jo
 given nothing, and of what it returned only if the subscription asks for that.
 """
 
+import contextlib
 import re
 import uuid
 from typing import Any
 
 import msgspec
 
+from bullpen.errors import BadData
 from bullpen.job.events import Event
 from bullpen.job.options import JobOptions, exponential, keep
 from bullpen.job.record import JobRecord
@@ -79,10 +81,12 @@ def told(queue: str, event: Event, job: JobRecord | None, *, with_result: bool =
 
 
 def _result(value: bytes | None) -> Any:
-    """Nothing of what a codec hides, and nothing that would not fit."""
+    """Nothing of what a codec hides, nothing that would not fit, and nothing that is no JSON."""
     if value is None or len(value) > _MAX_RESULT or value.startswith(b'{"$codec":'):
         return None
-    return from_bytes(value, what="result")
+    with contextlib.suppress(BadData):
+        return from_bytes(value, what="result")
+    return None
 
 
 # ── jobs ─────────────────────────────────────────────────────────────────────────────────

@@ -23,12 +23,13 @@ class Watch(msgspec.Struct, frozen=True):
     alert: AlertSetting
     condition: Condition
 
-    def counts(self, queue: str, event: Event) -> bool:
+    def counts(self, queue: str, event: Event, name: str | None) -> bool:
         """Whether this is one more job that failed for good; one that was cancelled did not."""
         return (
             event.kind is EventKind.FAILED
             and (event.failure is None or event.failure.kind != FailureKind.CANCELLED)
             and self.condition.queue in (None, queue)
+            and self.condition.name in (None, name)
             and self.alert.tenant in (None, event.tenant)
             and event.at_ms >= self.alert.changed_ms - _SLACK_MS
         )

@@ -6,6 +6,7 @@ import os
 from typing import NoReturn
 
 from bullpen.cli.showing import Show
+from bullpen.cli.times import seconds
 from bullpen.cli.verb import OK, Verb, whole
 from bullpen.remote.address import SERVER, TOKEN, TOKEN_FILE
 from bullpen.remote.command import EXIT_UNRECOVERABLE, command_handler
@@ -32,14 +33,20 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--concurrency", type=whole(1), default=1, metavar="N", help="commands at once, per queue (1)")
     parser.add_argument("--token-file", metavar="FILE", help=f"a file with the token (else ${TOKEN})")
-    parser.add_argument("--ca", metavar="FILE", help="trust these certificates, in place of the system's")
-    parser.add_argument("--allow-http", action="store_true", help="send the token over plain http too")
-    parser.add_argument("--name", default="", metavar="NAME", help="of this worker; else from host and process")
-    parser.add_argument("--timeout", type=whole(1), default=300, metavar="S", help="for jobs that say none (300)")
-    parser.add_argument("--grace", type=whole(0), default=30, metavar="S", help="to finish when told to stop (30)")
+    parser.add_argument("--ca", metavar="FILE", help="trust these certificates instead of the system's")
+    parser.add_argument("--allow-http", action="store_true", help="allow plain http to another machine")
+    parser.add_argument("--name", default="", metavar="NAME", help="name of this worker (from host and process)")
     parser.add_argument(
-        "--lease", type=whole(1), default=30, metavar="S", help="jobs come back so long after a loss (30)"
+        "--timeout", type=seconds, default=300, metavar="TIME", help="for jobs without one of their own (5m)"
     )
+    parser.add_argument(
+        "--grace", type=seconds, default=30, metavar="TIME", help="to finish after a signal to stop (30s)"
+    )
+    parser.add_argument(
+        "--lease", type=seconds, default=30, metavar="TIME", help="until the jobs of a lost agent return (30s)"
+    )
+    parser.add_argument("--health-port", type=whole(0), metavar="PORT", help="serve /health and /metrics there (off)")
+    parser.add_argument("--health-host", metavar="HOST", help="listen at this address (127.0.0.1)")
     parser.add_argument("--log-format", choices=setup.LOG_FORMATS, help="lines of text or of JSON (text)")
     parser.add_argument("command", nargs="+", metavar="COMMAND", help="what to run for each job, after `--`")
 
@@ -47,8 +54,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 async def run(args: argparse.Namespace, show: Show) -> NoReturn:  # noqa: ARG001 - it tells by its log
     from bullpen.remote.worker import RemoteWorker
 
-    if args.log_format is not None:
-        os.environ[setup.LOG_FORMAT] = args.log_format
+    given = {setup.PORT: args.health_port, setup.HOST: args.health_host, setup.LOG_FORMAT: args.log_format}
+    os.environ |= {name: str(value) for name, value in given.items() if value is not None}
     setup.start_log()
     # Each call of a worker that waits for work would be a line.
     logging.getLogger("httpx").setLevel(logging.WARNING)
@@ -56,6 +63,7 @@ async def run(args: argparse.Namespace, show: Show) -> NoReturn:  # noqa: ARG001
     options = WorkerOptions(
         name=args.name, concurrency=args.concurrency, timeout=args.timeout, grace=args.grace, lease=args.lease
     )
+    setup.equip(options.observers, is_remote=True)
     worker = RemoteWorker(
         args.server,
         dict.fromkeys(args.queues, handler),

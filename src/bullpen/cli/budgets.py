@@ -30,14 +30,16 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     acts = parser.add_subparsers(dest="act", metavar="ACT", title="acts (without one, the budgets are listed)")
     give = acts.add_parser(
         "set",
-        help="let it spend at most so much in each period",
+        help="set the most that it may spend in each period",
         description="Let a tenant spend at most so much in each period. What this one has used already counts.",
     )
     remove = acts.add_parser(
-        "remove", help="let it spend what its purse has", description="Let a tenant spend what its purse has."
+        "remove",
+        help="remove the limit; its purse still bounds it",
+        description="Let a tenant spend what its purse has.",
     )
     for one in (give, remove):
-        one.add_argument("period", metavar="PERIOD", choices=_PERIODS, help="day or month, of UTC; total: in all")
+        one.add_argument("period", metavar="PERIOD", choices=_PERIODS, help="day or month (UTC), or total")
         _add_tenant(one)
         add_records(one)
         add_json(one)

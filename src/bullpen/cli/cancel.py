@@ -10,7 +10,7 @@ from bullpen.stores.base import Cancellation
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     add_job(parser)
-    parser.add_argument("--reason", default="", help="told to the handler and kept with the job")
+    parser.add_argument("--reason", default="", help="passed to the handler and kept with the job")
 
 
 async def run(args: argparse.Namespace, show: Show) -> int:

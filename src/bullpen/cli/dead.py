@@ -37,8 +37,8 @@ _EXAMPLES = """
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     _add_filters(parser, default=None)
-    parser.add_argument("--group", action="store_true", help="by reason, with counts")
-    parser.add_argument("--limit", type=whole(1), metavar="N", help="at most that many (a list: 20)")
+    parser.add_argument("--group", action="store_true", help="group by reason, with counts")
+    parser.add_argument("--limit", type=whole(1), metavar="N", help="at most N jobs (a list: 20)")
     acts = parser.add_subparsers(dest="act", metavar="ACT", title="acts (without one, the jobs are listed)")
     for name, summary, run_it in (
         ("retry", "run them again, with fresh attempts", retry),
@@ -49,10 +49,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         add_store(one)
         add_json(one)
         _add_filters(one, default=argparse.SUPPRESS)
-        one.add_argument("--limit", type=whole(1), metavar="N", default=argparse.SUPPRESS, help="at most that many")
-        one.add_argument("--all", action="store_true", help="all of them; needed where no filter is given")
+        one.add_argument("--limit", type=whole(1), metavar="N", default=argparse.SUPPRESS, help="at most N jobs")
+        one.add_argument("--all", action="store_true", help="all of them; required without a filter")
         if name == "export":
-            one.add_argument("--output", metavar="FILE", help="write there instead of the output")
+            one.add_argument("--output", metavar="FILE", help="write to this file instead of standard output")
         one.set_defaults(do=run_it)
 
 

@@ -48,7 +48,7 @@ _EXAMPLES = """
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--seconds", type=seconds, metavar="TIME", help="end by itself after that time")
+    parser.add_argument("--seconds", type=seconds, metavar="TIME", help="stop after that time")
     parser.add_argument("--port", type=whole(0), metavar="PORT", help="of the dashboard (8787, or a free one)")
 
 

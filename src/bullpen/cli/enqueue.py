@@ -33,20 +33,22 @@ _WORDS = {
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     add_queue(parser)
-    parser.add_argument("name", metavar="NAME", help="name of the job, by which its handler is found")
-    parser.add_argument("data", metavar="JSON", nargs="?", help="its data; - reads it from the input; none is {}")
+    parser.add_argument("name", metavar="NAME", help="name of the job, which selects its handler")
+    parser.add_argument("data", metavar="JSON", nargs="?", help="its data ({}); - reads it from standard input")
     parser.add_argument("--delay", type=seconds, metavar="TIME", help="do not start before 30, 5m, 2h, 1d …")
     parser.add_argument("--priority", type=whole(0), default=NORMAL_PRIORITY, metavar="N", help=_PRIORITY)
     parser.add_argument("--attempts", type=whole(1), metavar="N", help="the first try and all retries (1)")
     parser.add_argument("--backoff", type=seconds, metavar="TIME", help="wait between attempts")
     parser.add_argument("--timeout", type=seconds, metavar="TIME", help="the longest an attempt may run")
     parser.add_argument("--id", help="an id of your own; a second job with it changes nothing")
-    parser.add_argument("--dedup", metavar="SUBJECT", help="nothing is added while a job for it is there")
+    parser.add_argument("--dedup", metavar="SUBJECT", help="add nothing while there is a job for this subject")
     parser.add_argument("--tenant", help="whose job it is")
     parser.add_argument("--workspace", help="the part of the tenant that it belongs to")
-    parser.add_argument("--group", help="in which group it waits its turn; {tenant} stands for the tenant")
+    parser.add_argument("--group", help="the group in which it waits its turn; {tenant} is the tenant")
     parser.add_argument("--tag", action="append", default=[], metavar="TAG", dest="tags", help="may be repeated")
-    parser.add_argument("--wait", action="store_true", help="wait for the end; show the result, or fail with the job")
+    parser.add_argument(
+        "--wait", action="store_true", help="wait for the job to end; show its result, or fail if it fails"
+    )
     parser.add_argument("--within", type=seconds, metavar="TIME", help="with --wait: the longest to wait")
 
 

@@ -35,7 +35,7 @@ _EXAMPLES = """
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     add_queue(parser)
-    parser.add_argument("--follow", action="store_true", help="go on with what happens, until Ctrl-C")
+    parser.add_argument("--follow", action="store_true", help="keep showing new events, until Ctrl-C")
     parser.add_argument(
         "--from",
         dest="start",

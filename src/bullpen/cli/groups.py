@@ -16,11 +16,11 @@ from bullpen.queue.queue import Queue
 
 _EXAMPLES = """
   bullpen groups mail                                   list them
-  bullpen groups mail pause acme                        give out no more of acme's jobs
+  bullpen groups mail pause acme                        start no more of acme's jobs
   bullpen groups mail resume acme
   bullpen groups mail set acme --weight 3 --concurrency 2
-  bullpen groups mail set --rate 10/1 --max-size 10000  for all that have nothing of their own
-  bullpen groups mail unset acme                        as all others again
+  bullpen groups mail set --rate 10/1 --max-size 10000  for groups without limits of their own
+  bullpen groups mail unset acme                        back to the defaults
 """
 _SIZES = ("waiting", "active")
 
@@ -29,12 +29,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_queue(parser)
     actions = ("list", "pause", "resume", "set", "unset")
     parser.add_argument("action", nargs="?", choices=actions, default="list", help="what to do (list)")
-    parser.add_argument("group", nargs="?", metavar="GROUP", help="which one; `set` without one is for all")
-    parser.add_argument("--weight", type=whole(1), metavar="N", help="turns, where others have one")
-    parser.add_argument("--concurrency", type=whole(1), metavar="N", help="so many jobs run at once, at most")
-    parser.add_argument("--rate", type=read_rate, metavar="N/SECONDS", help="so many jobs start in so many seconds")
-    parser.add_argument("--max-size", type=whole(1), metavar="N", help="so many may wait")
-    parser.add_argument("--limit", type=whole(1), default=100, metavar="N", help="show so many (100)")
+    parser.add_argument(
+        "group", nargs="?", metavar="GROUP", help="name of the group; `set` without one sets the defaults"
+    )
+    parser.add_argument("--weight", type=whole(1), metavar="N", help="share of turns (1)")
+    parser.add_argument("--concurrency", type=whole(1), metavar="N", help="most jobs at once")
+    parser.add_argument("--rate", type=read_rate, metavar="N/SECONDS", help="most starts per window")
+    parser.add_argument("--max-size", type=whole(1), metavar="N", help="most that may wait")
+    parser.add_argument("--limit", type=whole(1), default=100, metavar="N", help="most groups to show (100)")
 
 
 async def run(args: argparse.Namespace, show: Show) -> int:

@@ -34,8 +34,8 @@ _EXAMPLES = """
 def arguments(parser: argparse.ArgumentParser) -> None:
     add_queue(parser)
     parser.add_argument("--state", choices=[state.value for state in State], help="only jobs in this state")
-    parser.add_argument("--limit", type=whole(1), default=20, metavar="N", help="at most that many of a state (20)")
-    parser.add_argument("--cursor", help="go on after this place, which the page before told")
+    parser.add_argument("--limit", type=whole(1), default=20, metavar="N", help="most jobs of each state (20)")
+    parser.add_argument("--cursor", help="continue after the cursor of the previous page")
     parser.add_argument("--newest", action="store_true", help="newest first")
 
 

@@ -32,12 +32,14 @@ _EXAMPLES = """
 def arguments(parser: argparse.ArgumentParser) -> None:
     add_records(parser, default=None)
     acts = parser.add_subparsers(dest="act", metavar="ACT", title="acts (without one, the keys are listed)")
-    create = acts.add_parser("create", help="make a key and show it, once", description="Make a key and show it, once.")
+    create = acts.add_parser(
+        "create", help="create a key and show it once", description="Create a key and show it once."
+    )
     create.add_argument("name", metavar="NAME", help="what it is for")
     add_role(create)
     create.add_argument("--queue", action="append", dest="queues", metavar="Q", help="only this queue; may be repeated")
-    create.add_argument("--expires", type=seconds, metavar="TIME", help="no longer good after that time (never)")
-    revoke = acts.add_parser("revoke", help="let nobody in with it", description="Let nobody in with this key.")
+    create.add_argument("--expires", type=seconds, metavar="TIME", help="expires after that time (never)")
+    revoke = acts.add_parser("revoke", help="revoke a key", description="Revoke a key, so that nobody can use it.")
     revoke.add_argument("id", metavar="ID", help="id of the key, as the list has it")
     for one in (create, revoke):
         add_records(one)
@@ -55,7 +57,7 @@ def add_records(parser: argparse.ArgumentParser, *, default: object = argparse.S
 
 def add_role(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--role", required=True, choices=ROLES, help="what it may do")
-    parser.add_argument("--tenant", metavar="T", help="all that it sees (all tenants)")
+    parser.add_argument("--tenant", metavar="T", help="the only tenant that it sees (all tenants)")
 
 
 @contextlib.asynccontextmanager

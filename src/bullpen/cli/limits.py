@@ -35,8 +35,8 @@ def rate_text(rate_max: int | None, rate_ms: int | None) -> str:
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     add_queue(parser)
-    parser.add_argument("--concurrency", type=whole(1), metavar="N", help="so many jobs run at once, at most")
-    parser.add_argument("--rate", type=read_rate, metavar="N/SECONDS", help="so many jobs start in so many seconds")
+    parser.add_argument("--concurrency", type=whole(1), metavar="N", help="most jobs at once")
+    parser.add_argument("--rate", type=read_rate, metavar="N/SECONDS", help="most starts per window")
     parser.add_argument("--none", action="store_true", help="lift all limits")
 
 

@@ -46,7 +46,7 @@ class Migration(NamedTuple):
 def arguments(parser: argparse.ArgumentParser) -> None:
     add_records(parser, default=None)
     parser.add_argument(
-        "--check", action="store_true", help="say what is to do, and do nothing; 1 if there is anything"
+        "--check", action="store_true", help="only report what is to be done; exit code 1 if there is anything"
     )
 
 

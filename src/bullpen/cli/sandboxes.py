@@ -35,7 +35,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_records(parser, default=None)
     acts = parser.add_subparsers(dest="act", metavar="ACT", title="acts (without one, the sandboxes are listed)")
     text = "Have all workers replace their sandboxes: unused ones within seconds, others when they come back."
-    restart = acts.add_parser("restart", help="have all workers replace theirs", description=text)
+    restart = acts.add_parser("restart", help="make all workers replace theirs", description=text)
     add_records(restart)
     add_json(restart)
 

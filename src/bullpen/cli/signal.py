@@ -19,7 +19,7 @@ _EXAMPLES = """
 def arguments(parser: argparse.ArgumentParser) -> None:
     add_job(parser)
     parser.add_argument("name", metavar="NAME", help="which signal: what the job waits for by `ctx.wait_for`")
-    parser.add_argument("payload", metavar="JSON", nargs="?", help="what it brings; - reads it from the input")
+    parser.add_argument("payload", metavar="JSON", nargs="?", help="its payload; - reads it from standard input")
 
 
 async def run(args: argparse.Namespace, show: Show) -> int:

@@ -25,10 +25,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     acts = parser.add_subparsers(dest="act", metavar="ACT", title="acts", required=True)
     summary = "move queues to another store, while they are in use"
     one = acts.add_parser("copy", help=summary, description=f"{summary.capitalize()}.")
-    one.add_argument("origin", metavar="FROM", help="address of the store where they are; it stays paused")
-    one.add_argument("target", metavar="TO", help="address of the store where they go")
+    one.add_argument("origin", metavar="FROM", help="address of the store they are in; its queues stay paused")
+    one.add_argument("target", metavar="TO", help="address of the store to move them to")
     one.add_argument("--queue", action="append", default=[], metavar="Q", help="only this queue; may be repeated")
-    one.add_argument("--follow", action="store_true", help="go on with what is added late, until Ctrl-C")
+    one.add_argument("--follow", action="store_true", help="keep moving what is added later, until Ctrl-C")
     add_json(one)
     one.set_defaults(do=copy)
 

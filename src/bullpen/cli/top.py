@@ -20,7 +20,7 @@ _EXAMPLES = """
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--seconds", type=seconds, metavar="TIME", help="end by itself after that time")
+    parser.add_argument("--seconds", type=seconds, metavar="TIME", help="stop after that time")
 
 
 async def run(args: argparse.Namespace, show: Show) -> int:

@@ -34,18 +34,20 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     acts = parser.add_subparsers(dest="act", metavar="ACT", title="acts (without one, the users are listed)")
     create = acts.add_parser(
         "create",
-        help="make a user; the password is asked for, or read from the input",
+        help="create a user; the password is asked for, or read from standard input",
         description="Make a user; the password is asked for, or read from the input.",
     )
     password = acts.add_parser(
-        "password", help="give another password", description="Give a user another password, and end all sessions."
+        "password", help="set a new password", description="Give a user another password, and end all sessions."
     )
     disable = acts.add_parser(
-        "disable", help="let in no more", description="Let a user in no more, and end all sessions."
+        "disable", help="stop a user from logging in", description="Stop a user from logging in, and end all sessions."
     )
-    enable = acts.add_parser("enable", help="let in again", description="Let a user in again, with the same password.")
+    enable = acts.add_parser(
+        "enable", help="let a disabled user log in again", description="Let a user in again, with the same password."
+    )
     role = acts.add_parser(
-        "role", help="give another role", description="Give a user another role, and end all sessions."
+        "role", help="change the role", description="Give a user another role, and end all sessions."
     )
     for one in (create, password, disable, enable, role):
         one.add_argument("name", metavar="NAME", help="name of the user")

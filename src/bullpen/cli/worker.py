@@ -55,7 +55,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--queue", action="append", default=[], dest="queues", metavar="Q", help="only this queue; may be repeated"
     )
-    parser.add_argument("--processes", type=whole(1), default=1, metavar="N", help="that many processes (1)")
+    parser.add_argument("--processes", type=whole(1), default=1, metavar="N", help="number of processes (1)")
     parser.add_argument("--concurrency", type=whole(1), metavar="N", help="slots for each queue in a process (5)")
     parser.add_argument("--shared", type=whole(1), metavar="N", help="slots that all queues share, in strict order")
     parser.add_argument(

@@ -111,19 +111,23 @@ class Keys:
 
     async def check(self, text: str) -> ApiKey | None:
         """The key whose text this is, if it is good now; notes that it was used."""
+        key = await self.find(text)
+        now_ms = self._database.clock.now_ms()
+        if key is None or not key.is_good_at(now_ms):
+            return None
+        await self._touch(key, now_ms)
+        return key
+
+    async def find(self, text: str) -> ApiKey | None:
+        """The key whose text this is, also if it is not good any more."""
         form = _FORM.fullmatch(text)
         if form is None:
             return None
         async with self._database.reading(brief=True) as connection:
             row = (await connection.execute(select(api_key).where(api_key.c.prefix == form[1]))).one_or_none()
-        now_ms = self._database.clock.now_ms()
         if row is None or not hmac.compare_digest(row.digest, _digest(text)):
             return None
-        key = _read(row)
-        if not key.is_good_at(now_ms):
-            return None
-        await self._touch(key, now_ms)
-        return key
+        return _read(row)
 
     async def get(self, key_id: str) -> ApiKey:
         """RecordMissing if there is none."""

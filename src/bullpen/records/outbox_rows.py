@@ -5,9 +5,11 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, Engine, delete, func, select, update
+from sqlalchemy import ColumnElement, Connection, Delete, Engine, Update, delete, func, select, update
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from bullpen.errors import RecordMissing
+from bullpen.job.record import JobRef
 from bullpen.records.tables.outbox import OutboxRow
 
 T = TypeVar("T")
@@ -106,15 +108,22 @@ class OutboxRows:
         query = query.where(_row.held_until_ms == FOREVER_MS).order_by(_row.number).limit(limit)
         return await self._run(lambda connection: [OutboxProblem(*row) for row in connection.execute(query)])
 
-    async def forget_problem(self, number: int) -> bool:
-        """Let the row be sent as if it had never been tried; whether there is such a problem."""
-        change = update(OutboxRow).where((_row.number == number) & (_row.held_until_ms == FOREVER_MS))
-        change = change.values(problem=None, held_until_ms=0, tried_ms=None)
-        return await self._run(lambda connection: connection.execute(change).rowcount > 0)
+    async def resend(self, number: int) -> JobRef:
+        """Let a row with a problem be sent as if it had never been tried; which job that is. RecordMissing."""
+        change = update(OutboxRow).values(problem=None, held_until_ms=0, tried_ms=None)
+        return await self._decide(number, change)
 
-    async def discard(self, number: int) -> bool:
-        gone = delete(OutboxRow).where((_row.number == number) & (_row.held_until_ms == FOREVER_MS))
-        return await self._run(lambda connection: connection.execute(gone).rowcount > 0)
+    async def discard(self, number: int) -> JobRef:
+        """Drop a row with a problem; which job that was. RecordMissing."""
+        return await self._decide(number, delete(OutboxRow))
+
+    async def _decide(self, number: int, decision: Update | Delete) -> JobRef:
+        decision = decision.where((_row.number == number) & (_row.held_until_ms == FOREVER_MS))
+        asked = decision.returning(_row.queue, _row.job_id)
+        found = await self._run(lambda connection: connection.execute(asked).one_or_none())
+        if found is None:
+            raise RecordMissing(f"no outbox row {number} with a problem")
+        return JobRef(*found)
 
     async def standing(self) -> OutboxStanding:
         pending, problems = _row.held_until_ms < FOREVER_MS, _row.held_until_ms == FOREVER_MS

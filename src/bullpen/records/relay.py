@@ -26,7 +26,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bullpen.clock import SYSTEM_CLOCK, Clock
-from bullpen.errors import BadData, BullpenError, GroupFull, JobMissing, RecordMissing, StoreError, StoreFull
+from bullpen.errors import BadData, BullpenError, GroupFull, JobMissing, StoreError, StoreFull
 from bullpen.job.record import JobRef
 from bullpen.job.spec import NewJob
 from bullpen.queue.trips import add_jobs
@@ -214,13 +214,12 @@ class OutboxRelay:
         """The rows that a person has to decide on, the oldest first."""
         return await self.rows.problems(limit)
 
-    async def resend(self, number: int) -> None:
-        """Send a row with a problem as if it were new: its job may run a second time. RecordMissing."""
-        if not await self.rows.forget_problem(number):
-            raise RecordMissing(f"no outbox row {number} with a problem")
+    async def resend(self, number: int) -> JobRef:
+        """Send a row with a problem as if it were new: its job, which is told, may run a second time. RecordMissing."""
+        ref = await self.rows.resend(number)
         self.nudge()
+        return ref
 
-    async def discard(self, number: int) -> None:
-        """Drop a row with a problem: its job is not added by it. RecordMissing."""
-        if not await self.rows.discard(number):
-            raise RecordMissing(f"no outbox row {number} with a problem")
+    async def discard(self, number: int) -> JobRef:
+        """Drop a row with a problem: its job, which is told, is not added by it. RecordMissing."""
+        return await self.rows.discard(number)

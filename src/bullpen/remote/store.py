@@ -19,6 +19,7 @@ from bullpen.remote import messages
 from bullpen.remote.address import ServerAddress
 from bullpen.remote.connection import Connection
 from bullpen.remote.messages import LONGEST_WAIT_S, Entry, HeldLease
+from bullpen.remote.parts import LONGEST_LINE, in_parts
 from bullpen.remote.settling import SettleAnswer, SettleAsk, told
 from bullpen.stores.base import (
     Added,
@@ -129,11 +130,13 @@ class RemoteStore:
         return Claimed(claimed)
 
     async def settle(self, settlements: Sequence[Settlement], *, request: str) -> Sequence[SettleOutcome]:
-        ask = SettleAsk(settlements=[told(one) for one in settlements], request=request)
-        answer = await self._connection.call("settle", ask, SettleAnswer)
+        outcomes: list[SettleOutcome] = []
+        for number, part in enumerate(in_parts([told(one) for one in settlements])):
+            ask = SettleAsk(settlements=part, request=f"{request}.{number}")
+            outcomes += (await self._connection.call("settle", ask, SettleAnswer)).outcomes
         for settlement in settlements:
             self._forget(settlement.lease)
-        return answer.outcomes
+        return outcomes
 
     def _forget(self, lease: Lease) -> None:
         # The same job may be ours again by now, under another lease.
@@ -206,9 +209,12 @@ class RemoteStore:
         await self._connection.call("progress", ask, messages.Nothing, patience_s=_WORDS_PATIENCE_S)
 
     async def add_log(self, ref: JobRef, lines: Sequence[str]) -> int:
-        request = uuid.uuid4().hex
-        ask = messages.LogAsk(lease=self._lease_of(ref), lines=list(lines), request=request, lease_ms=self._lease_ms)
-        return (await self._connection.call("log", ask, messages.LogAnswer, patience_s=_WORDS_PATIENCE_S)).kept
+        kept = 0
+        for part in in_parts(line[:LONGEST_LINE] for line in lines):
+            lease, request = self._lease_of(ref), uuid.uuid4().hex
+            ask = messages.LogAsk(lease=lease, lines=part, request=request, lease_ms=self._lease_ms)
+            kept = (await self._connection.call("log", ask, messages.LogAnswer, patience_s=_WORDS_PATIENCE_S)).kept
+        return kept
 
     def _lease_of(self, ref: JobRef, epoch: int | None = None) -> HeldLease:
         lease = self._held.get(ref)

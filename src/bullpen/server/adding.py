@@ -82,11 +82,12 @@ async def _keep_to_plan(site: Site, caller: Caller, queue: str, tenant_id: str, 
     is_free = caller.tenant is None and (tenant is None or caller.role in _TRUSTED)
     if asked is None or not is_free:
         options["priority"] = plan.priority_for(asked)
-    if tenant is None:
+    if tenant is None and caller.tenant is None:
         return
-    # In a line of its own, or the limits of its plan would limit nothing.
+    # In a line of its own: the limits of a plan are that line's, and a token for the tenant's work is served from it.
     options.setdefault("group", tenant_id)
-    await site.plans.ensure(queue, tenant)
+    if tenant is not None:
+        await site.plans.ensure(queue, tenant)
 
 
 def check_depth(body: FlowBody, most: int) -> None:

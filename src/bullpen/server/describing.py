@@ -17,7 +17,7 @@ _ANSWERS = {
     422: "The request is wrong; `field` says where.",
     429: "Too much or too often; try again after `Retry-After` seconds, where it is told.",
     500: "A fault of the server.",
-    503: "The store or the records cannot be reached; try again.",
+    503: "The store, the records or the identity provider cannot be reached; try again.",
     507: "The store is full.",
 }
 _OF_AGENTS = {

@@ -129,16 +129,26 @@ async def _write(
         async with _held(site, caller.scope, key):
             answer = await _noted(site, caller, action, request if passing is None else passing.request, handle)
     except BaseException:
-        await site.records.idempotency.give_up(caller.scope, key)
+        await _keep(site, caller, key, None)
         raise
+    kept = None
     if answer.status_code < 400:
         body = getattr(request.state, "replay", bytes(answer.body))
         kept = Answer(answer.status_code, body, answer.media_type or "application/json")
-        whole = None if passing is None else passing.digest()
-        await site.records.idempotency.finish(caller.scope, key, kept, request=whole)
-    else:
-        await site.records.idempotency.give_up(caller.scope, key)
+    await _keep(site, caller, key, kept, whole=None if passing is None else passing.digest())
     return answer
+
+
+async def _keep(site: Site, caller: Caller, key: str, answer: Answer | None, *, whole: str | None = None) -> None:
+    """Remember the answer under the key; with none, which is where nothing was done, let the key go."""
+    try:
+        if answer is None:
+            await site.records.idempotency.give_up(caller.scope, key)
+        else:
+            await site.records.idempotency.finish(caller.scope, key, answer, request=whole)
+    except (BullpenError, SQLAlchemyError):
+        # It is done, or refused: a caller who is told otherwise would ask again, and it would be done twice.
+        logger.exception("an idempotency key of %s has no answer; it is free again in a minute", caller.name)
 
 
 @contextlib.asynccontextmanager

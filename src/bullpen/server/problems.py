@@ -59,6 +59,7 @@ REFUSALS: dict[str, tuple[int, str]] = {
     "body-too-large": (413, "The body is too large"),
     "bad-request": (422, "The request cannot be read"),
     "too-many-attempts": (429, "Too many attempts"),
+    "issuer-unavailable": (503, "The identity provider does not answer"),
     "internal": (500, "Something went wrong inside"),
 }
 """The server's own codes: status and title."""
@@ -78,6 +79,13 @@ class Refused(Exception):
         self.detail = detail
         self.field = field
         self.headers = dict(headers or {})
+
+
+class Outdated(Refused):
+    """Credentials that were good once: whoever has them did not guess."""
+
+    def __init__(self, detail: str) -> None:
+        super().__init__("unauthenticated", detail, headers={"WWW-Authenticate": "Bearer"})
 
 
 class Problem(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -9,11 +9,11 @@ from bullpen.agents.comparing import Comparison, Side, StepPair
 from bullpen.agents.llm.words import Message, Reply, ToolResult, Usage
 from bullpen.agents.loop.steps import StepKind, what_of
 from bullpen.agents.loop.words import Answer
-from bullpen.agents.words import TaskResult, TaskTerms
+from bullpen.agents.words import MOST_TOKENS, TaskResult, TaskTerms
 from bullpen.job.entries import JournalEntry
 from bullpen.records.credits.budget import account_of
 from bullpen.records.credits.words import Account
-from bullpen.records.runs.words import Run, Task
+from bullpen.records.runs.words import Run, Task, TaskState
 from bullpen.server.models.comparing import ComparisonShown, SideShown, StepPairShown
 from bullpen.server.models.runs import BudgetShown, RunRow, RunShown, TaskShown, shown_result
 from bullpen.server.models.steps import CallResultShown, CallShown, MessageShown, TaskStepShown, UsageShown
@@ -24,16 +24,19 @@ _decode = msgspec.json.decode
 
 
 async def shown_runs(site: Site, runs: Sequence[Run]) -> list[RunRow]:
-    """With the beginning of what was asked, and its cost; three questions for all of them."""
+    """With the beginning of what was asked, and its cost; a few questions for all of them."""
+    suspended = [run.id for run in runs if run.state is TaskState.SUSPENDED]
+    asking = await site.records.runs.asking(suspended) if suspended else set[str]()
     firsts = await site.records.runs.first_tasks([run.id for run in runs])
     budgets = await site.records.credits.budgets([account_of(first.id) for first in firsts.values()])
-    return [_row(run, firsts.get(run.id), budgets) for run in runs]
+    return [_row(run, firsts.get(run.id), budgets, is_asking=run.id in asking) for run in runs]
 
 
-def _row(run: Run, first: Task | None, budgets: Mapping[str, Account]) -> RunRow:
+def _row(run: Run, first: Task | None, budgets: Mapping[str, Account], *, is_asking: bool) -> RunRow:
     account = budgets.get(account_of(first.id)) if first else None
     return RunRow(
         **_head(run),
+        is_asking=is_asking,
         task_id=first.id if first else None,
         task_type=first.kind if first else None,
         model=_terms(first).model if first else None,
@@ -63,10 +66,11 @@ def _head(run: Run) -> dict[str, Any]:
 
 async def shown_tasks(site: Site, tasks: Sequence[Task]) -> list[TaskShown]:
     budgets = await site.records.credits.budgets([account_of(task.id) for task in tasks])
-    return [_task(task, budgets.get(account_of(task.id))) for task in tasks]
+    retries = await site.records.runs.retries(tasks)
+    return [_task(task, budgets.get(account_of(task.id)), retries.get(task.id, 0)) for task in tasks]
 
 
-def _task(task: Task, account: Account | None) -> TaskShown:
+def _task(task: Task, account: Account | None, retries: int) -> TaskShown:
     terms = _terms(task)
     result = None if task.outcome is None else shown_result(_decode(task.outcome, type=TaskResult))
     budget = BudgetShown(
@@ -88,10 +92,21 @@ def _task(task: Task, account: Account | None) -> TaskShown:
         model=terms.model,
         system=terms.system,
         tools=None if terms.tools is None else list(terms.tools),
+        files=list(terms.files),
+        history_messages=len(terms.history),
         sandbox=None if terms.sandbox is None else msgspec.to_builtins(terms.sandbox),
+        temperature=terms.temperature,
+        stream=terms.stream,
+        max_tokens=terms.reply_tokens,
+        max_total_tokens=None if terms.tokens == MOST_TOKENS else terms.tokens,
         max_steps=terms.steps,
         max_tool_calls=terms.tool_calls,
         timeout_s=terms.timeout_s,
+        max_retries=terms.attempts - 1,
+        retries=retries,
+        questions=list(terms.questions),
+        width=terms.width,
+        needs_answers=terms.needs_answers,
         priority=terms.priority,
         metadata=terms.metadata,
         forked_from=terms.forked_from,

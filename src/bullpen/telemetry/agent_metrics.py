@@ -31,12 +31,16 @@ class AgentMetrics(Observer):
         )
         self.tasks = registry.counter("bullpen_tasks_total", "Tasks of agents that ended.", ("kind", "state"))
         self.runs = registry.counter("bullpen_runs_total", "Runs of agents that ended.", ("state",))
-        self.credits = registry.counter("bullpen_credits_charged_total", "Credits that ended runs were charged.")
+        self.credits = registry.counter(
+            "bullpen_credits_charged_total", "Credits that ended runs were charged.", ("kind",)
+        )
         self.credits_reserved = registry.counter(
-            "bullpen_credits_reserved_total", "Credits that were set aside for runs that ended."
+            "bullpen_credits_reserved_total", "Credits that were set aside for runs.", ("kind", "share")
         )
         self.credits_refunded = registry.counter(
-            "bullpen_credits_refunded_total", "Credits that ended runs gave back, of those set aside."
+            "bullpen_credits_refunded_total",
+            "Credits that ended runs gave back, of those set aside.",
+            ("kind", "reason"),
         )
         self.credits_overrun = registry.counter(
             "bullpen_credits_overrun_total", "Credits that calls cost above what was held for them."
@@ -66,9 +70,13 @@ class AgentMetrics(Observer):
         self.tasks.inc(end.kind, end.state)
         if end.is_run:  # it pays for the tasks that it made: counted with them, they would count twice
             self.runs.inc(end.state)
-            self.credits.inc(by=end.micro_credits / _MICRO)
-            self.credits_refunded.inc(by=end.refunded / _MICRO)
-            self.credits_reserved.inc(by=(end.micro_credits + end.refunded) / _MICRO)
+            self.credits.inc(end.kind, by=end.micro_credits / _MICRO)
+            self.credits_refunded.inc(end.kind, end.state, by=end.refunded / _MICRO)
+            more = max(0, end.micro_credits + end.refunded - end.estimate)
+            self.credits_reserved.inc(end.kind, "more", by=more / _MICRO)
+
+    def credits_set_aside(self, kind: str, micro_credits: int) -> None:
+        self.credits_reserved.inc(kind, "estimate", by=micro_credits / _MICRO)
 
     def overrun(self, micro_credits: int) -> None:
         self.credits_overrun.inc(by=micro_credits / _MICRO)

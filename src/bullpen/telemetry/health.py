@@ -5,7 +5,7 @@ import contextlib
 from collections.abc import AsyncIterator
 
 from bullpen.clock import SYSTEM_CLOCK, Clock
-from bullpen.errors import BadOption, BullpenError, QueueMissing
+from bullpen.errors import BullpenError, QueueMissing
 from bullpen.job.options import to_ms
 from bullpen.observing import Observer, Serving
 from bullpen.stores.base import Store, WorkerState
@@ -82,9 +82,10 @@ class HealthServer(Observer):
         finally:
             await asyncio.to_thread(server.stop)
 
-    async def metrics_text(self, worker: Serving, store: Store, silent_ms: int) -> str:
+    async def metrics_text(self, worker: Serving, store: Store | None, silent_ms: int) -> str:
+        """Without a store, what the process itself knows."""
         self._worker_gauges.show(worker.info(), silent_ms)
-        if self._store_gauges is not None:
+        if self._store_gauges is not None and store is not None:
             self._store_gauges.show(await look_at(store, worker.info().queues, self._clock))
         return self._metrics.text()
 
@@ -96,10 +97,9 @@ class _Pages:
         self._health = health
         self._worker = worker
         self._heart = heart
-        store = worker.store.another()
-        if not is_store(store):
-            raise BadOption("health: a remote worker sees no counts of its queues; ask the server that it works for")
-        self._store = store
+        self._place = place = worker.store.another()
+        self._store = place if is_store(place) else None
+        """None for a remote worker, which sees no counts of its queues: the server tells them."""
         self._beating: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
@@ -109,7 +109,7 @@ class _Pages:
     async def close(self) -> None:
         if self._beating is not None:
             self._beating.cancel()
-        await self._store.close()
+        await self._place.close()
 
     async def live(self) -> Answer:
         check = self._loop_check(to_ms("live_within", self._health.options.live_within))
@@ -119,12 +119,14 @@ class _Pages:
         checks = {
             "event_loop": self._loop_check(to_ms("ready_within", self._health.options.ready_within)),
             "pool": self._pool_check(),
-            "store": await self._store_check(),
+            "server" if self._store is None else "store": await self._place_check(),
         }
         status = worst(check.status for check in checks.values())
         return json_answer(Health(status, checks), ok=status == Status.HEALTHY)
 
     async def health(self) -> Answer:
+        if self._store is None:
+            return await self.ready()
         found = judge(await look_at(self._store, self._worker.info().queues), self._health.options)
         return json_answer(found, ok=found.status != Status.UNHEALTHY)
 
@@ -144,11 +146,13 @@ class _Pages:
         details = {"state": info.state, "slots": slots, "running": len(info.running), "stuck": len(info.stuck)}
         return Check(Status.HEALTHY if is_well else Status.UNHEALTHY, details)
 
-    async def _store_check(self) -> Check:
+    async def _place_check(self) -> Check:
+        """Of a server it is enough to be opened: that is a heartbeat, with the worker's token."""
         try:
             async with asyncio.timeout(_STORE_S):
-                await self._store.open()
-                await self._store.counts(next(iter(self._worker.info().queues)))
+                await self._place.open()
+                if self._store is not None:
+                    await self._store.counts(next(iter(self._worker.info().queues)))
         except TimeoutError:
             return Check(Status.UNHEALTHY, {"error": f"no answer within {_STORE_S:g} s"})
         except QueueMissing:

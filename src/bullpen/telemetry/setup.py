@@ -1,4 +1,4 @@
-"""What `bullpen worker` sets up, as its options and the environment say."""
+"""What `bullpen worker` and `bullpen agent` set up, as their options and the environment say."""
 
 import contextlib
 import logging
@@ -32,7 +32,7 @@ _MAX_PORT = 65_535
 _MOST_TENANTS = 1_000_000
 
 
-def equip(observers: Observers) -> None:
+def equip(observers: Observers, *, is_remote: bool = False) -> None:
     """Add what is asked for and not there yet: metrics with their endpoint, ids for the log."""
     if log_format() == "json" and not _has(observers, JobIds):
         observers.append(JobIds())
@@ -42,7 +42,8 @@ def equip(observers: Observers) -> None:
     if folder:
         place = Place(socket=socket_of(folder, own_name()))
     options = HealthOptions.from_environment()
-    observers.append(HealthServer(metrics_of(observers), place, options, with_store=not folder))
+    with_store = not folder and not is_remote
+    observers.append(HealthServer(metrics_of(observers), place, options, with_store=with_store))
 
 
 def metrics_of(observers: Observers) -> Metrics:

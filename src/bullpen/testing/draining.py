@@ -51,6 +51,10 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.ref} {self.name} attempt {self.attempt} {how}{why}"
 
 
+def _count(n: int, thing: str) -> str:
+    return f"{n} {thing}" if n == 1 else f"{n} {thing}s"
+
+
 class Drained(msgspec.Struct, frozen=True):
     """What `run_until_empty` ran, in order, and what it left."""
 
@@ -62,7 +66,9 @@ class Drained(msgspec.Struct, frozen=True):
         return len(self.runs)
 
     def __str__(self) -> str:
-        return "\n".join([*map(str, self.runs), f"{len(self.runs)} runs, {self.delayed} jobs still delayed"])
+        return "\n".join(
+            [*map(str, self.runs), f"{_count(len(self.runs), 'run')}, {_count(self.delayed, 'job')} still delayed"]
+        )
 
     def of(self, what: JobType[..., Any] | str) -> tuple[Ran, ...]:
         """The runs of this job type, or of jobs with this name."""

@@ -3,8 +3,6 @@
 python -m bullpen.worker.child <file descriptor of the socket>
 """
 
-import contextlib
-import ctypes
 import os
 import signal
 import socket
@@ -34,8 +32,7 @@ from bullpen.worker.messages import (
     decode_to_process,
     frame,
 )
-
-_PR_SET_PDEATHSIG = 1
+from bullpen.worker.signals import when_parent_dies
 
 
 class Line:
@@ -72,8 +69,8 @@ class Line:
         while len(parts) < size:
             part = self._socket.recv(size - len(parts))
             if not part:
-                # The worker is gone, and with it the lease: what we do no longer counts.
-                os._exit(0)
+                # The worker is gone, and with it the lease: what we do, and whatever we started, no longer counts.
+                os.killpg(0, signal.SIGKILL)
             parts += part
         return bytes(parts)
 
@@ -148,16 +145,24 @@ def _number(told: object) -> int | None:
     return told if isinstance(told, int) and abs(told) < 2**63 else None
 
 
-def _die_with_the_worker() -> None:
-    """Ask the kernel to kill us when the worker dies: a handler in C code may never look."""
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+def _ignore_stops() -> None:
+    """A terminal and systemd tell every process; when to stop is the worker's decision, which kills with SIGKILL."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        # Not SIG_IGN: programs that a handler starts would inherit that, and could not be told to end.
+        signal.signal(number, lambda *_: None)
+        signal.siginterrupt(number, False)
+    os.register_at_fork(after_in_child=_heed_stops)
+
+
+def _heed_stops() -> None:
+    """What a handler forks, such as a pool of `multiprocessing`, is ended by these."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def main() -> None:
-    _die_with_the_worker()
-    # A terminal's Ctrl-C goes to the whole group; when to stop is the worker's decision.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    when_parent_dies(signal.SIGKILL)
+    _ignore_stops()
     line = Line(int(sys.argv[1]))
     while True:
         run_one(line, line.next_job())

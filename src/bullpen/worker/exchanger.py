@@ -53,7 +53,10 @@ class Exchanger:
         self._store = store
         self._worker = worker
         self._lease_ms = options.lease_ms
+        # So that a claim at its very end still has most of its lease when it is late.
+        self._watch_ms = min(_WATCH_MS, options.lease_ms // 3)
         self._book = book
+        self._unanswered = book.unanswered
         self._observers = options.observers
         self._start = start
         self._on_failed = on_failed
@@ -120,9 +123,10 @@ class Exchanger:
             if wants:
                 # Until this trip tells, a second one without verdicts would mostly come back empty.
                 self._hungry = False
-            answer = await self._exchange(settlements, wants, next(self._requests))
+            request = next(self._requests)
+            answer = await self._exchange(settlements, wants, request)
             self._strike_settled(settlements, answer)
-            if self._take_in(wants, answer):
+            if self._take_in(wants, answer, await self._unanswered.held(self._store, request, answer.claimed.jobs)):
                 self._ask_for_more()
             else:
                 self._watch_also(wants.queues)
@@ -163,6 +167,7 @@ class Exchanger:
     async def _exchange(self, settlements: list[Settlement], wants: Wants, request: str) -> Exchanged:
         """Go until there is an answer: the same request again cannot take effect twice."""
         pauses = Pauses(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
+        self._unanswered.ask(request)
         while True:
             try:
                 return await self._store.exchange(
@@ -193,13 +198,13 @@ class Exchanger:
         elif (run := self._book.find(settlement.lease.token)) is not None:
             self._observers.settled(run.job, settlement.verdict)
 
-    def _take_in(self, wants: Wants, answer: Exchanged) -> bool:
-        """Start what came; whether there may be more."""
+    def _take_in(self, wants: Wants, answer: Exchanged, held: Sequence[ClaimedJob]) -> bool:
+        """Start what is held of it; whether there may be more."""
         got = dict.fromkeys(wants.queues, 0)
-        for claimed in answer.claimed.jobs:
+        for claimed in held:
             got[claimed.lease.ref.queue] += 1
         may_be_more = self._appetite.take_in(wants, got)
-        self._start(answer.claimed.jobs)
+        self._start(held)
         for ref in answer.failed:
             self._on_failed(ref)
         return may_be_more
@@ -219,8 +224,12 @@ class Exchanger:
             self._appetite.set_aside(wants)
             # Only queues with a free slot: jobs that cannot start here would end each watch at once.
             self._watched = wants.queues.keys()
-            came = await self._work_that_comes(wants, pauses)
-            may_be_more = self._take_in(wants, came or Exchanged())
+            request = next(self._requests)
+            came = await self._work_that_comes(wants, request, pauses)
+            answer = came or Exchanged()
+            may_be_more = self._take_in(
+                wants, answer, await self._unanswered.held(self._store, request, answer.claimed.jobs)
+            )
             if came is None:
                 continue  # whoever ended the watch says what is next
             if may_be_more or not came.claimed.jobs:
@@ -228,11 +237,11 @@ class Exchanger:
             else:
                 self._watch.set()
 
-    async def _work_that_comes(self, wants: Wants, pauses: Pauses) -> Exchanged | None:
+    async def _work_that_comes(self, wants: Wants, request: str, pauses: Pauses) -> Exchanged | None:
         """What came within a while; None if the watch was ended."""
         if not wants:
             return Exchanged()
-        request = next(self._requests)
+        self._unanswered.ask(request, within_ms=self._watch_ms)
         try:
             came = await self._wait_and_claim(wants, request)
         except (StoreTooNew, StoreCorrupt):
@@ -253,7 +262,7 @@ class Exchanger:
                     worker=self._worker,
                     lease_ms=self._lease_ms,
                     request=request,
-                    timeout_ms=_WATCH_MS,
+                    timeout_ms=self._watch_ms,
                     at_most=wants.at_most,
                 )
         except TimeoutError:

@@ -148,6 +148,7 @@ class LeaseKeeper:
                 self._store,
                 self._queues,
                 self._options.limits,
+                lease_ms=self._options.lease_ms,
                 every_ms=max(rescue_ms, 50),
                 on_failed=self._overseer.tell_failed,
                 on_rescued=self._options.observers.rescued,
@@ -166,6 +167,17 @@ class LeaseKeeper:
             if renewal == Renewal.LOST:
                 self._overseen.ask_to_stop(run.lease.token, Stop(StopCause.LEASE_LOST))
 
+    async def _hand_back_late(self) -> None:
+        """Claims that the loop may not see before their leases run out, which would count as a crash."""
+        if self._store.facts.only_works:
+            return  # from afar nothing can be handed back by its request
+        for request in self._book.unanswered.take_late():
+            try:
+                await self._store.abandon(request)
+            except StoreError as error:
+                self._book.unanswered.ask(request)
+                logger.warning("cannot hand back a claim that is not answered: %s", error)
+
     async def _bring_notices(self) -> None:
         name = self._overseen.info().name
         seen: set[str] = set()
@@ -181,7 +193,7 @@ class LeaseKeeper:
             known = {notice.lease.token: notice for notice in notices if self._book.find(notice.lease.token)}
             fresh = known.keys() - seen
             for token in fresh:
-                self._overseen.ask_to_stop(token, Stop(StopCause.CANCELLED, known[token].reason))
+                self._overseer.cancel(token, known[token].reason)
             seen = set(known)
             if notices and not fresh:
                 # Known already and not yet over: `notices` would answer at once, again and again.
@@ -213,6 +225,7 @@ class LeaseKeeper:
     async def _look_after(self) -> None:
         while True:
             await asyncio.sleep(_LOOK_S if self._book else _IDLE_LOOK_S)
+            await self._hand_back_late()
             await self._overseer.watch_the_loop()
             for run in self._overseer.overdue():
                 await self._overseer.end_overdue(run)

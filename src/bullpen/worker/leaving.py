@@ -7,13 +7,10 @@ import sys
 from typing import NoReturn
 
 from bullpen.worker.runner import calm_collector
-from bullpen.worker.supervised import Ended
+from bullpen.worker.supervised import CLOSE_WITHIN_S, Ended
 from bullpen.worker.worker import Worker
 
 logger = logging.getLogger("bullpen.worker")
-
-CLOSE_WITHIN_S = 5.0
-"""What an application may take to give back what its jobs had, such as sandboxes; others find the rest."""
 
 
 async def run_alone(worker: Worker) -> Ended:

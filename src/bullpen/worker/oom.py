@@ -1,18 +1,34 @@
 """Telling a kill for memory from any other kill: the kernel counts the former."""
 
+import time
 from pathlib import Path
+
+_TOGETHER_S = 5.0
+"""When memory runs out, the kernel may kill several at once; each is asked about within this time."""
 
 
 class OomWatch:
-    """Whether the kernel's count of kills for memory has grown since the last look."""
+    """Whether a kill that was just seen is one more of those for memory that the kernel counts."""
 
     def __init__(self, counters: tuple[Path, ...] | None = None) -> None:
         self._counters = _own_counters() if counters is None else counters
         self._seen = self._count()
+        self._more = 0
+        """That were seen and not asked about yet."""
+        self._more_until_s = 0.0
 
     def happened(self) -> bool:
+        now_s = time.monotonic()
         before, self._seen = self._seen, self._count()
-        return self._seen > before
+        if now_s > self._more_until_s:
+            self._more = 0
+        if self._seen > before:
+            self._more += self._seen - before
+            self._more_until_s = now_s + _TOGETHER_S
+        if self._more == 0:
+            return False
+        self._more -= 1
+        return True
 
     def _count(self) -> int:
         for path in self._counters:

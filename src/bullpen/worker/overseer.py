@@ -8,18 +8,22 @@ from bullpen.clock import Clock
 from bullpen.errors import BullpenError, StoreError
 from bullpen.job.options import to_ms
 from bullpen.job.record import JobRecord, JobRef
-from bullpen.job.verdicts import Failed, Released, Settlement
+from bullpen.job.verdicts import Cancelled, Failed, Released, Settlement, Verdict
 from bullpen.stores.base import WorkerInfo
 from bullpen.stores.workplace import Workplace
 from bullpen.worker.judging import timed_out, verdict_on_failure
 from bullpen.worker.memory import resident_mb
 from bullpen.worker.options import WorkerOptions
-from bullpen.worker.running import LeaseBook, Run, Stop
+from bullpen.worker.running import Cancel, LeaseBook, Run, Stop, StopCause
+from bullpen.worker.supervised import is_supervised
 from bullpen.worker.watchdog import Block, Pulse, who_blocks
 
 logger = logging.getLogger("bullpen.worker")
 
-_BLOCKED_MS = 100
+_LATE_MS = 100
+"""A loop that is silent for longer may be blocked, or have one long step behind it."""
+_BLOCKED_MS = 1_000
+"""A loop that is silent for that long is blocked, however late a handler is to be warned of."""
 _AGAIN_MS = 1_000
 """A store that refused to end a job is asked again that much later."""
 
@@ -61,16 +65,25 @@ class Overseer:
         self._overseen = overseen
         self._block: Block | None = None
         self._end_again_ms = 0
+        self._is_large_from_the_start = False
         self._grace_ms = to_ms("timeout_grace", options.timeout_grace)
+        self._warning_ms = to_ms("block_warning", options.block_warning)
+        self._blocked_ms = min(self._warning_ms, _BLOCKED_MS)
 
     def watch_memory(self) -> None:
         limit = self._options.max_memory_mb
-        if limit is not None and (size := resident_mb()) > limit:
+        if limit is None or (size := resident_mb()) <= limit:
+            return
+        if self._overseen.info().jobs_done:
             self._overseen.recycle(f"memory is {size} MB, the limit is {limit}")
+        elif not self._is_large_from_the_start:
+            # The next process would be as large: they would follow on each other without end.
+            self._is_large_from_the_start = True
+            logger.warning("max_memory_mb is %s, and before its first job a worker has %s MB", limit, size)
 
     async def watch_the_loop(self) -> None:
         silent_ms = self._pulse.silent_ms()
-        if silent_ms < to_ms("block_warning", self._options.block_warning):
+        if silent_ms < self._warning_ms:
             if self._block is not None:
                 block, self._block = self._block, None
                 await self._tell(
@@ -83,18 +96,30 @@ class Overseer:
             self._block = Block(run, place, silent_ms)
             await self._tell(run.job.ref, f"event loop is blocked, for {silent_ms / 1000:.1f} s so far, in {place}")
 
+    def cancel(self, token: str, reason: str) -> None:
+        """Tell the handler of this run; it may be what keeps the loop from hearing of it."""
+        if (run := self._book.find(token)) is not None:
+            run.cancel = Cancel(reason, self._clock.mono_ms())
+        self._overseen.ask_to_stop(token, Stop(StopCause.CANCELLED, reason))
+
     def overdue(self) -> Iterator[Run]:
-        """Those that were told to stop at their timeout, and did not in the time that they had for it."""
+        """Those that were to stop at their timeout or by a cancel, and did not in the time that they had for it."""
         now_ms = self._clock.mono_ms()
-        if now_ms < self._end_again_ms:
+        # Who is silent for a moment is asked again soon: a process is not ended for that.
+        if now_ms < self._end_again_ms or _LATE_MS < self._pulse.silent_ms() < self._blocked_ms:
             return
         for run in self._book.runs():
             # One with a verdict has ended; only the store is awaited, which may be away for long.
-            if not run.over and not run.is_judged and now_ms > run.deadline_ms + self._grace_ms:
+            if not run.over and run.verdict is None and now_ms > self._has_to_stop_ms(run) + self._grace_ms:
                 yield run
 
+    def _has_to_stop_ms(self, run: Run) -> int:
+        """A cancel counts where it can help: whoever blocks the loop goes with its process, if another one follows."""
+        blocks = self._block is not None and self._block.run is run
+        return run.cancel.heard_ms if run.cancel is not None and blocks and is_supervised() else run.deadline_ms
+
     async def end_overdue(self, run: Run) -> None:
-        """Settle it as timed out though its handler goes on, and have the process replaced.
+        """Settle it though its handler goes on, and have the process replaced.
 
         The process is replaced also while the store is away; what it holds then comes back as its leases run out.
         """
@@ -102,33 +127,35 @@ class Overseer:
             await self._settle_overdue(run)
         except StoreError as error:
             self._end_again_ms = self._clock.mono_ms() + _AGAIN_MS
-            logger.warning("cannot end job %s, which outlasted its timeout, trying again: %s", run.job.ref, error)
-        loop_is_blocked = self._pulse.silent_ms() > _BLOCKED_MS
+            logger.warning("cannot end job %s, which does not give way, trying again: %s", run.job.ref, error)
         self._overseen.gave_up(run)
-        if loop_is_blocked:
+        if self._pulse.silent_ms() >= self._blocked_ms:
             await self._leave_at_once()
 
     async def _settle_overdue(self, run: Run) -> None:
-        verdict = verdict_on_failure(timed_out(run.timeout_ms), run.job, self._options)
+        verdict, why = self._verdict_on_overdue(run)
         # The same request each time that this is tried: it takes effect once.
         await self._store.settle([Settlement(run.lease, verdict)], request=f"overdue {run.lease.token}")
         run.over = True
-        await self._tell(run.job.ref, "outlasted its timeout and did not give way: ended without its handler")
-        logger.error("job %s outlasted its timeout and its handler goes on", run.job.ref)
+        await self._tell(run.job.ref, f"{why} and did not give way: ended without its handler")
+        logger.error("job %s %s and its handler goes on", run.job.ref, why)
         if isinstance(verdict, Failed):
             await self.tell_failed(run.job.ref)
         else:
             self._options.observers.settled(run.job, verdict)
 
+    def _verdict_on_overdue(self, run: Run) -> tuple[Verdict, str]:
+        if run.cancel is not None:
+            return Cancelled(run.cancel.reason), "was cancelled"
+        return verdict_on_failure(timed_out(run.timeout_ms), run.job, self._options), "outlasted its timeout"
+
     async def _leave_at_once(self) -> None:
-        """The loop can finish nothing more: hand back what else it holds and end the process."""
-        others = [run for run in self._book.runs() if not run.over and not run.is_judged]
+        """The loop can carry nothing more: settle what is done, hand back what else it holds, and end the process."""
+        held = [Settlement(run.lease, run.verdict or Released()) for run in self._book.runs() if not run.over]
         try:
-            await self._store.settle(
-                [Settlement(run.lease, Released()) for run in others], request=f"leave {self._overseen.info().name}"
-            )
+            await self._store.settle(held, request=f"leave {self._overseen.info().name}")
         except StoreError as error:
-            logger.warning("%s jobs could not be handed back; their leases will run out: %s", len(others), error)
+            logger.warning("%s jobs could not be handed back; their leases will run out: %s", len(held), error)
         if not self._overseen.replace_process():
             logger.error("the event loop is blocked and no supervisor is there to replace this process")
 

@@ -1,10 +1,12 @@
 """One supervised worker process: `python -m bullpen.worker.process module:make_worker`."""
 
+import signal
 import sys
 
 from bullpen.worker.leaving import leave, run_alone
 from bullpen.worker.runner import quick_runner
-from bullpen.worker.supervised import EXIT_REPLACE, Ended
+from bullpen.worker.signals import when_parent_dies
+from bullpen.worker.supervised import EXIT_REPLACE, Ended, is_supervised
 from bullpen.worker.supervisor import make_worker_from
 
 
@@ -14,6 +16,8 @@ async def _main(factory: str) -> int:
 
 
 def main() -> None:
+    if is_supervised():
+        when_parent_dies(signal.SIGTERM)  # nobody would pass on a stop, nor start another in its place
     leave(quick_runner().run(_main(sys.argv[1])))
 
 

@@ -1,10 +1,11 @@
 """Processes for handlers that hold the interpreter lock, or must be killable.
 
-A process runs one job at a time and is used again. It is killed when its job must stop and
-does not give way within a second, and its death is told apart from a failure of the job.
+A process runs one job at a time and is used again. It is killed, with all that it has started, when its job
+must stop and does not give way within a second, and its death is told apart from a failure of the job.
 """
 
 import asyncio
+import contextlib
 import logging
 import os
 import signal
@@ -82,6 +83,7 @@ class Processes:
             code = await process.ended()
             if process.was_idle:
                 raise _EndedIdle from None
+            process.kill_group()
             raise self._explain(code) from None
         except BaseException:
             # The job is to stop, or said what cannot be understood: either way its handler may go on.
@@ -155,6 +157,7 @@ class _Process:
                 str(theirs.fileno()),
                 pass_fds=[theirs.fileno()],
                 stdin=asyncio.subprocess.DEVNULL,
+                start_new_session=True,  # and so a group, with all that its handlers start
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
             )
         reader, writer = await asyncio.open_connection(sock=ours)
@@ -186,14 +189,15 @@ class _Process:
                 while not isinstance(await self._receive(), Done | Raised):
                     pass
         except (TimeoutError, EOFError, msgspec.DecodeError):
-            await self.kill()
+            self.kill_group()
+            await self.ended()
             return False
         return True
 
     def end_soon(self) -> None:
         """Between two jobs; who closes all waits for its end."""
         if self.is_alive:
-            self._process.kill()
+            self.kill_group()
         self._writer.close()
 
     async def ended(self) -> int:
@@ -202,8 +206,13 @@ class _Process:
 
     async def kill(self) -> None:
         if self._process.returncode is None:
-            self._process.kill()
+            self.kill_group()
         await self.ended()
+
+    def kill_group(self) -> None:
+        """With all that it has started; not for one that ended long ago, whose number another may bear."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
 
     async def _receive(self) -> FromProcess:
         try:

@@ -3,6 +3,7 @@
 import asyncio
 import collections
 import logging
+import threading
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -13,6 +14,9 @@ from bullpen.queue.payload import to_bytes
 from bullpen.stores.workplace import Workplace
 
 _SEND_AFTER_S = 0.1
+MOST_LINES = 100_000
+MOST_CHARS = 16 * 1024 * 1024
+"""So many may wait to be sent: a store that is slow or away must not cost the worker its memory."""
 
 logger = logging.getLogger("bullpen.worker")
 
@@ -25,6 +29,35 @@ class Reporter(Protocol):
     def progress(self, value: Any) -> None: ...
 
     def then(self, job: NewJob) -> None: ...
+
+
+class _Lines:
+    """Lines that wait for their turn, from any thread; of too many the oldest are dropped, which the log then says."""
+
+    __slots__ = ("_dropped", "_lock", "_size", "_waiting")
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._waiting: collections.deque[str] = collections.deque()
+        self._size = 0
+        self._dropped = 0
+
+    def add(self, line: str) -> None:
+        with self._lock:
+            self._waiting.append(line)
+            self._size += len(line)
+            while len(self._waiting) > MOST_LINES or (self._size > MOST_CHARS and len(self._waiting) > 1):
+                self._size -= len(self._waiting.popleft())
+                self._dropped += 1
+
+    def take(self) -> list[str]:
+        """All of them, in their order."""
+        with self._lock:
+            lines, dropped = list(self._waiting), self._dropped
+            self._waiting.clear()
+            self._size = self._dropped = 0
+        many = "1 line" if dropped == 1 else f"{dropped:,} lines"
+        return [f"… {many} dropped", *lines] if dropped else lines
 
 
 class StoreReporter:
@@ -44,14 +77,13 @@ class StoreReporter:
         self._store = store
         self._ref = ref
         self._loop = loop
-        # Appended to in any thread, emptied on the loop: both ends of a deque are safe without a lock.
-        self._lines: collections.deque[str] = collections.deque()
+        self._lines = _Lines()
         self._progress: bytes | None = None
         self._due = False
         self._sending: asyncio.Task[None] | None = None
 
     def log(self, line: str) -> None:
-        self._lines.append(storable(str(line)))
+        self._lines.add(storable(str(line)))
         self._send_soon()
 
     def progress(self, value: Any) -> None:
@@ -93,7 +125,7 @@ class StoreReporter:
 
     async def _send(self) -> None:
         self._due = False
-        lines = [self._lines.popleft() for _ in range(len(self._lines))]
+        lines = self._lines.take()
         progress, self._progress = self._progress, None
         try:
             if lines:

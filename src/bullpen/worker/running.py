@@ -7,9 +7,11 @@ from enum import StrEnum
 import msgspec
 
 from bullpen.job.record import ClaimedJob, JobRecord, Lease
+from bullpen.job.verdicts import Verdict
 from bullpen.worker.context import Context
 from bullpen.worker.desk import JobDesk
 from bullpen.worker.handlers import Handler, Mode
+from bullpen.worker.unanswered import Unanswered
 
 
 class StopCause(StrEnum):
@@ -24,21 +26,30 @@ class Stop(msgspec.Struct, frozen=True):
     reason: str = ""
 
 
+class Cancel(msgspec.Struct, frozen=True):
+    """That somebody asked for, as the lease thread heard of it."""
+
+    reason: str
+    heard_ms: int
+    """Monotonic."""
+
+
 class Run:
-    """Owned by the worker's event loop; the lease thread reads it and may set `over`."""
+    """Owned by the worker's event loop; the lease thread reads it and may set `over` and `cancel`."""
 
     __slots__ = (
+        "cancel",
         "claimed",
         "context",
         "deadline_ms",
         "desk",
         "handler",
         "has_ended",
-        "is_judged",
         "over",
         "stop",
         "task",
         "timeout_ms",
+        "verdict",
     )
 
     def __init__(
@@ -59,10 +70,12 @@ class Run:
         self.task: asyncio.Task[None] | None = None
         self.stop: Stop | None = None
         """The first reason to stop; later ones change nothing."""
+        self.cancel: Cancel | None = None
+        """A loop that is blocked knows nothing of it."""
         self.has_ended = False
         """The handler is through; only its verdict is on its way, which nothing may interrupt."""
-        self.is_judged = False
-        """Its verdict is with those who carry it to the store."""
+        self.verdict: Verdict | None = None
+        """With those who carry it to the store."""
         self.over = False
         """The job was settled without waiting for its handler: whatever that still does is void."""
 
@@ -99,7 +112,9 @@ class Run:
 class LeaseBook:
     """The leases that this worker holds: kept by the event loop, read by the lease thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, unanswered: Unanswered) -> None:
+        self.unanswered = unanswered
+        """Claims that it may hold."""
         self._runs: dict[str, Run] = {}
 
     def __len__(self) -> int:

@@ -11,6 +11,18 @@ NAME = "BULLPEN_WORKER_NAME"
 """The name that a supervisor knows this process's worker by."""
 EXIT_REPLACE = 75
 """The exit code of a process that wants to be replaced."""
+GIVE_WAY_S = 2.0
+"""How long handlers may take to stop, after their worker's grace period."""
+LAST_TRIPS_S = 10.0
+"""How long the last verdicts may then take to reach a store that is away."""
+CLOSE_WITHIN_S = 5.0
+"""What an application may take to give back what its jobs had, such as sandboxes; others find the rest."""
+KILL_AFTER_S = GIVE_WAY_S + LAST_TRIPS_S + CLOSE_WITHIN_S + 3.0
+"""A process that outlasts its grace period by more than all of that, and its own end, is killed."""
+
+
+def is_supervised() -> bool:
+    return bool(os.environ.get(SUPERVISED))
 
 
 def own_name() -> str:

@@ -22,7 +22,7 @@ from bullpen.worker.handlers import find_function
 from bullpen.worker.oom import OomWatch
 from bullpen.worker.options import seconds
 from bullpen.worker.signals import listening
-from bullpen.worker.supervised import EXIT_REPLACE, NAME, SUPERVISED
+from bullpen.worker.supervised import EXIT_REPLACE, KILL_AFTER_S, NAME, SUPERVISED
 from bullpen.worker.worker import Worker
 
 logger = logging.getLogger("bullpen.supervisor")
@@ -30,8 +30,6 @@ logger = logging.getLogger("bullpen.supervisor")
 _FIRST_PAUSE_S = 0.1
 _LONGEST_PAUSE_S = 30.0
 _HEALTHY_AFTER_S = 10.0
-_KILL_AFTER_S = 10.0
-"""How long past a worker's own grace period its process may take to close its application and end."""
 
 
 def make_worker_from(path: str) -> Worker:
@@ -117,6 +115,7 @@ class Supervisor:
             "-m",
             "bullpen.worker.process",
             self._factory,
+            start_new_session=True,  # a terminal's Ctrl-C is ours to pass on
             env={
                 **os.environ,
                 SUPERVISED: "1",
@@ -137,7 +136,7 @@ class Supervisor:
         stopping = asyncio.create_task(self._stopping.wait())
         try:
             await asyncio.wait([ended, stopping], return_when=asyncio.FIRST_COMPLETED)
-            done, _ = await asyncio.wait([ended], timeout=self._grace_s + _KILL_AFTER_S)
+            done, _ = await asyncio.wait([ended], timeout=self._grace_s + KILL_AFTER_S)
             if not done:
                 process.kill()
             return await ended

@@ -29,15 +29,12 @@ from bullpen.worker.options import WorkerOptions, seconds
 from bullpen.worker.runner import first_of
 from bullpen.worker.running import LeaseBook, Run, Stop, StopCause
 from bullpen.worker.signals import listening
-from bullpen.worker.supervised import EXIT_REPLACE, SUPERVISED, Ended, own_name
+from bullpen.worker.supervised import EXIT_REPLACE, GIVE_WAY_S, LAST_TRIPS_S, Ended, is_supervised, own_name
+from bullpen.worker.unanswered import Unanswered
 from bullpen.worker.underway import Underway
 from bullpen.worker.watchdog import Pulse
 
 logger = logging.getLogger("bullpen.worker")
-
-_GIVE_WAY_S = 2.0
-_LAST_TRIPS_S = 10.0
-"""How long the last verdicts may take to reach a store that is away."""
 
 
 class Worker:
@@ -66,7 +63,7 @@ class Worker:
         """Called by whoever ran it in a process of its own, which ends: closes what its jobs were done with."""
         self._registry = Registry(handlers)
         self._slots = {queue: self.options.slots(queue) for queue in self._registry.queues}
-        self._book = LeaseBook()
+        self._book = LeaseBook(Unanswered(clock, self.options.lease_ms))
         self._underway = Underway(clock)
         self._state = WorkerState.INITIALIZING
         self._started_ms = 0
@@ -155,7 +152,7 @@ class Worker:
             self._exchanger.stop_fetching()
             await self._drain()
             self._exchanger.close()
-            await asyncio.wait([trips], timeout=_LAST_TRIPS_S)
+            await asyncio.wait([trips], timeout=LAST_TRIPS_S)
             trips.cancel()
             watch.cancel()
 
@@ -168,7 +165,7 @@ class Worker:
         """Let jobs finish, then ask them to stop, then hand back what does not."""
         await self._underway.quiet_within(self._grace_s, unless=self._in_a_hurry)
         self._underway.ask_to_stop(Stop(StopCause.SHUTDOWN))
-        await self._underway.quiet_within(_GIVE_WAY_S)
+        await self._underway.quiet_within(GIVE_WAY_S)
         for run in self._underway.unfinished():
             run.over = True
             self._exchanger.send(run.claimed, Released(CrashKind.DEPLOY))
@@ -176,13 +173,15 @@ class Worker:
     async def _hand_back_the_rest(self) -> None:
         """What is still held when work ended otherwise than by a stop, or while the store was away."""
         self._underway.cancel()
-        held = [Settlement(run.lease, Released(CrashKind.DEPLOY)) for run in self._book.runs() if not run.over]
-        if not held:
-            return
+        runs = [run for run in self._book.runs() if not run.over]
+        held = [Settlement(run.lease, run.verdict or Released(CrashKind.DEPLOY)) for run in runs]
         try:
-            await self._store.settle(held, request=f"{self.name} ends {self._started_ms}")
+            if held:
+                await self._store.settle(held, request=f"{self.name} ends {self._started_ms}")
+            for request in self._book.unanswered.all():
+                await self._store.abandon(request)
         except StoreError:
-            logger.exception("%s jobs could not be handed back; their leases will run out", len(held))
+            logger.exception("what is held could not be handed back; its leases will run out")
 
     def _start(self, jobs: Sequence[ClaimedJob]) -> None:
         """These were claimed."""
@@ -217,7 +216,7 @@ class Worker:
 
     def _on_verdict(self, run: Run, verdict: Verdict | None) -> None:
         self._underway.end(run)
-        run.is_judged = True
+        run.verdict = verdict
         self._exchanger.finish(run.claimed, verdict)
         if verdict is None:
             self._book.strike(run.lease.token)
@@ -274,14 +273,14 @@ class Worker:
 
     def gave_up(self, run: Run) -> None:
         self._call(self._underway.look_if_quiet)
-        if os.environ.get(SUPERVISED):
+        if is_supervised():
             self.recycle(f"job {run.job.ref} does not give way")
 
     def failed_unrun(self, job: JobRecord) -> None:
         self._call(lambda: self._tell_failed_unrun(job))
 
     def replace_process(self) -> bool:
-        if not os.environ.get(SUPERVISED):
+        if not is_supervised():
             return False
         logging.shutdown()
         os._exit(EXIT_REPLACE)

@@ -37,14 +37,14 @@ async def pool(tmp_path: Path) -> AsyncIterator[SandboxPool]:
 
 @pytest.fixture
 async def make(records: Records, pool: SandboxPool) -> AsyncIterator[MakeWorkspace]:
-    """Workspaces of the task `t1`."""
+    """Workspaces of the task `t1`, or of another."""
     await make_run(records)
     async with records.database.writing() as connection:
         await JournalOn(connection, records.database).open("t1")
     made: list[Workspace] = []
 
-    def make(**options: Any) -> Workspace:
-        made.append(Workspace(records.files, pool, "t1", SPEC, **options))
+    def make(task_id: str = "t1", **options: Any) -> Workspace:
+        made.append(Workspace(records.files, pool, task_id, SPEC, **options))
         return made[-1]
 
     yield make

@@ -1,13 +1,17 @@
 """A run with a workspace whose worker dies: each step on record has its files, once, and no other step has."""
 
+import asyncio
+import contextlib
 from pathlib import Path
 
 import pytest
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bullpen import CheckpointFailed
 from bullpen.agents.checkpoints import Workspace
 from bullpen.agents.llm.scripted import CallTurn, ScriptedProvider, Turn
 from bullpen.agents.llm.words import Request, Role, Usage
+from bullpen.agents.loop.finishing import Also
 from bullpen.agents.loop.loop import AgentLoop
 from bullpen.agents.loop.options import LoopOptions
 from bullpen.agents.loop.recorder import Recorder
@@ -85,6 +89,89 @@ async def test_each_step_on_record_has_its_files_once(
     kinds = [event.kind for event in await records.runs.events("r1")]
     assert kinds.count(ProgressKind.CHECKPOINT_SAVED) == TURNS, "thinking needs no checkpoint"
     assert kinds.count(ProgressKind.ARTIFACT_CREATED) == TURNS
+
+
+class Overtaken:
+    """Two calls in each turn that add a line: the second comes to its end first wherever it can."""
+
+    _PATIENCE_S = 1.0
+    """For what comes much sooner, unless it cannot come at all."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._first_added = asyncio.Event()
+        self._second_recorded = asyncio.Event()
+
+    def tools(self) -> Toolbox:
+        @tool(policy=Policy.IDEMPOTENT)
+        async def first(ctx: ToolContext, n: int) -> str:
+            """Adds a line, and takes a while to say so."""
+            sandbox = await ctx.needs_sandbox()
+            await sandbox.run(["sh", "-c", f"echo first {n} >> log"])
+            self._first_added.set()
+            await self._look_out_for(self._second_recorded)
+            return "added"
+
+        @tool(policy=Policy.IDEMPOTENT)
+        async def second(ctx: ToolContext, n: int) -> str:
+            """Adds a line."""
+            await self._look_out_for(self._first_added)
+            await (await ctx.needs_sandbox()).run(["sh", "-c", f"echo second {n} >> log"])
+            return "added"
+
+        return Toolbox([first, second])
+
+    async def _look_out_for(self, event: asyncio.Event) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._PATIENCE_S):
+                await event.wait()
+
+    async def save(self, place: int) -> Also | None:
+        row = await self._workspace.stage(place)
+        if row is None or place % 5 != 3:
+            return row
+
+        async def of_the_second(connection: AsyncConnection) -> None:
+            await row(connection)
+            self._second_recorded.set()
+
+        return of_the_second
+
+    @staticmethod
+    def answer(request: Request) -> Turn:
+        n = sum(message.role == Role.ASSISTANT for message in request.messages)
+        if n == TURNS:
+            return Turn(text="done", usage=Usage(1, 1))
+        calls = tuple(CallTurn(name, {"n": n}, id=f"{name}-{n}") for name in ("first", "second"))
+        return Turn(calls=calls, usage=Usage(1, 1))
+
+
+@pytest.mark.parametrize("address", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("is_after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("at", [4, 5, 6, 7])
+async def test_of_calls_side_by_side_none_does_twice_what_another_has_saved(
+    records: Records, pool: SandboxPool, make: MakeWorkspace, at: int, is_after: bool
+) -> None:
+    for epoch in range(1, 40):
+        workspace = Workspace(records.files, pool, "t1", SPEC, epoch=epoch)
+        overtaken = Overtaken(workspace)
+        recorder = Recorder(MortalDatabase(records.database, at=at, is_after=is_after), "t1", epoch, run_id="r1")
+        await recorder.begin()
+        context = ToolContext(task_id="t1", key="t1", sandbox=workspace.sandbox)
+        options = LoopOptions(limits=LIMITS, context=context, saves=overtaken.save)
+        loop = AgentLoop(recorder, ScriptedProvider(overtaken.answer), MODELS, overtaken.tools(), options)
+        try:
+            result = await loop.run(MODEL, PROMPT)
+        except Crash:
+            continue
+        finally:
+            await workspace.close()
+        break
+    else:
+        raise AssertionError("it came to no end")
+    assert result.stop == Stop.ANSWER
+    log = (await (await make(epoch=epoch).sandbox()).read("log")).data.decode()
+    assert sorted(log.splitlines()) == sorted(f"{name} {n}" for n in range(TURNS) for name in ("first", "second"))
 
 
 @pytest.mark.parametrize("address", ["sqlite"], indirect=True)

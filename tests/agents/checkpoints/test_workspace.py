@@ -1,6 +1,7 @@
 """The workspace of a task: as it was left, whoever goes on with it; saved whole, or the run stops."""
 
 import asyncio
+import math
 import os
 import shutil
 from collections.abc import Callable
@@ -10,12 +11,15 @@ import pytest
 
 from bullpen import CheckpointFailed, CheckpointMissing, LeaseLost, SandboxRefused, WorkspaceUnsaved
 from bullpen.agents.checkpoints import Workspace
-from bullpen.agents.manifest import MOST_PACKS, SMALL
+from bullpen.agents.layers import Layers
+from bullpen.agents.manifest import SMALL
 from bullpen.agents.sandbox import SandboxPool
+from bullpen.records.files.on import FilesOn
 from bullpen.records.files.words import FileKind
 from bullpen.records.journal import JournalOn
 from bullpen.records.records import Records
 from bullpen.records.runs.words import ProgressKind
+from tests.records.files.runs import make_run
 
 MakeWorkspace = Callable[..., Workspace]
 
@@ -87,19 +91,95 @@ async def test_only_what_changed_is_kept_again(make: MakeWorkspace, records: Rec
     assert min(sizes) == len("other\n")
 
 
-async def test_a_long_run_stays_in_a_few_packs(make: MakeWorkspace, records: Records) -> None:
-    """So that what is read to restore it, and what is kept, does not grow with the number of steps."""
+async def test_a_long_run_is_read_from_a_few_blobs(make: MakeWorkspace, records: Records) -> None:
+    """So that what it takes to restore it does not grow with the number of steps."""
     workspace = make()
-    for n in range(2 * MOST_PACKS + 3):
+    for n in range(35):
         await _sh(workspace, f"echo {n} > {n}.txt")
         await workspace.save(n)
-    for path in (Path(str(records.files.blobs.home.root))).rglob("*"):  # type: ignore[attr-defined]
+    newest = await records.files.checkpoint("t1")
+    assert newest is not None
+    loaded = (await Layers.load(records.files.blobs, newest.sha256)).newest
+    assert loaded is not None
+    assert len(loaded.blobs) <= 2 * math.log2(35)
+    await workspace.close()
+    assert await _sh(make(), "cat *.txt | sort -n | tail -1; ls | wc -l") == f"{n}\n{n + 1}\n"
+
+
+async def test_each_step_can_be_gone_back_to(make: MakeWorkspace, records: Records, tmp_path: Path) -> None:
+    """Also what was changed, put elsewhere, linked, made something else and removed since."""
+    workspace = make()
+    changes = [
+        "mkdir -p a/b; echo 1 > a/b/c; echo 1 > n; head -c 300000 /dev/urandom > large",
+        "echo 2 > n; ln a/b/c hard; ln -s n soft; mv large a",
+        "rm -r a/b; mkfifo pipe; rm soft; mkdir soft; echo in > soft/er",
+        "rm hard pipe; mv n pipe; rm a/large; chmod 600 soft/er",
+        "rm -r soft; echo soft > soft; : > a/empty",
+    ]
+    look = "find . -mindepth 1 ! -type p ! -type l -exec stat -c '%n %A %h' {} + | sort; "
+    look += "find . -type f | sort | xargs cat | md5sum"
+    seen = []
+    for place, change in enumerate(changes):
+        await _sh(workspace, change)
+        seen.append(await _sh(workspace, look))
+        await workspace.save(place)
+    for path in (tmp_path / "blobs").rglob("*"):
         if path.is_file():
             os.utime(path, (1, 1))
     await records.files.expire()
-    assert len(await _blobs(records)) <= MOST_PACKS + 2
+    for place, expected in enumerate(seen):
+        await make_run(records, run=f"r{place}0", task=f"t{place}0")
+        async with records.database.writing() as connection:
+            on = FilesOn(connection, records.database, records.files.blobs)
+            assert await on.copy_checkpoint("t1", f"t{place}0", before=place + 1)
+        forked = make(task_id=f"t{place}0")
+        assert await _sh(forked, look) == expected
+        await forked.close()
+
+
+async def test_what_is_written_by_way_of_memory_is_seen(make: MakeWorkspace) -> None:
+    """It leaves a file of a file system in memory with the times that it had."""
+    program = (
+        "import mmap\nwith open('n', 'r+b') as file, mmap.mmap(file.fileno(), 0) as held:\n"
+        "    before = held[0]\n    held[0] = before + 1"
+    )
+    workspace = make()
+    await _sh(workspace, "echo 1 > n")
+    await workspace.save(1)
+    await _sh(workspace, f'python3 -c "{program}"')
+    assert await workspace.save(2) is not None
     await workspace.close()
-    assert await _sh(make(), "cat *.txt | sort -n | tail -1; ls | wc -l") == f"{n}\n{n + 1}\n"
+    assert await _sh(make(), "cat n") == "2\n"
+
+
+async def test_only_what_changed_leaves_the_sandbox(make: MakeWorkspace) -> None:
+    workspace = make()
+    await _sh(workspace, "for n in $(seq 50); do head -c 10000 /dev/urandom > $n; done")
+    sandbox = await workspace.sandbox()
+    first = await sandbox.changes()
+    await _sh(workspace, "echo 1 > 7; rm 8")
+    second = await sandbox.changes(first.mark)
+    assert (first.is_all, second.is_all, second.gone) == (True, False, frozenset([b"./8"]))
+    assert len(first.archive) > 500_000
+    assert len(second.archive) < 1_000
+    assert (await sandbox.changes(first.mark)).is_all, "what was told before is not known any more"
+
+
+async def test_states_that_hold_too_much_go(make: MakeWorkspace, records: Records) -> None:
+    """A run that writes a large file anew with each step does not keep all that it ever was."""
+    workspace = make()
+    for place in range(16):
+        await _sh(workspace, "head -c 7000000 /dev/urandom > large")
+        await workspace.save(place)
+    async with records.database.reading() as connection:
+        on = FilesOn(connection, records.database, records.files.blobs)
+        kept = [await on.checkpoint("t1", before=place + 1) for place in range(16)]
+    assert kept[0] is None
+    assert kept[-2] is not None
+    assert kept[-1] is not None
+    before = await _sh(workspace, "md5sum large")
+    await workspace.close()
+    assert await _sh(make(), "md5sum large") == before
 
 
 async def test_what_was_not_saved_is_gone(make: MakeWorkspace) -> None:

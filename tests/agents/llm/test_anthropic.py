@@ -1,6 +1,7 @@
 """The messages API, against a server that speaks it, well and badly."""
 
 import functools
+from typing import Any
 
 import pytest
 
@@ -39,6 +40,12 @@ async def test_text_comes_in_pieces_and_usage_counts_what_the_cache_gave() -> No
         UsageDelta(Usage(25, 7, 12, 5)),
         End(StopReason.ANSWER, "end_turn"),
     ]
+
+
+@pytest.mark.parametrize("reason", ["end_turn", "tool_use", "stop_sequence", "pause_turn"])
+async def test_an_empty_answer_is_none(reason: str) -> None:
+    with pytest.raises(BadAnswer, match="empty answer"):
+        await reply_to(Answer(chunks=events(start(), *stop(reason))))
 
 
 async def test_what_is_sent() -> None:
@@ -125,15 +132,15 @@ async def test_what_is_new_to_us_is_passed_over() -> None:
 
 
 @pytest.mark.parametrize(
-    "word,reason",
+    "word,said,reason",
     [
-        ("max_tokens", StopReason.MAX_TOKENS),
-        ("stop_sequence", StopReason.STOP_TEXT),
-        ("refusal", StopReason.REFUSED),
+        ("max_tokens", [], StopReason.MAX_TOKENS),
+        ("stop_sequence", text(0, "Hi"), StopReason.STOP_TEXT),
+        ("refusal", [], StopReason.REFUSED),
     ],
 )
-async def test_why_it_stopped(word: str, reason: StopReason) -> None:
-    assert (await reply_to(Answer(chunks=events(start(), *stop(word))))).stop == reason
+async def test_why_it_stopped(word: str, said: list[dict[str, Any]], reason: StopReason) -> None:
+    assert (await reply_to(Answer(chunks=events(start(), *said, *stop(word))))).stop == reason
 
 
 async def test_a_server_that_does_not_stream_answers_as_one() -> None:
@@ -199,3 +206,9 @@ async def test_a_limit_says_when_to_come_back() -> None:
     with pytest.raises(ModelLimited) as caught:
         await reply_to(whole({"error": {"message": "slow"}}, 429, retry_after="0.5"))
     assert caught.value.retry_after == 0.5
+
+
+def test_tools_that_are_not_to_be_called_are_told_all_the_same() -> None:
+    """What was called before is in the conversation: providers refuse calls of tools that they were not told of."""
+    body = AnthropicProvider(endpoint("http://localhost")).body(ask(tools=(WEATHER,), tool_choice="none"))
+    assert (len(body["tools"]), body["tool_choice"]) == (1, {"type": "none"})

@@ -171,6 +171,15 @@ def test_a_file_is_laid_over_the_built_in_table(tmp_path: Path, monkeypatch: pyt
     assert models_from() == TABLE
 
 
+def test_tools_have_prices_in_the_table(tmp_path: Path) -> None:
+    """In dollars for a call; the rest of a micro-credit is rounded up."""
+    below = table_in('version = "1"\n[tools]\nweb_search = 1\ncode_execute = 2')
+    table = table_in('version = "2"\ncredits_per_dollar = 50\n[tools]\nweb_search = 0.005\nfree = 0', over=below)
+    assert (table.version, table.tool_price("web_search"), table.tool_price("free")) == ("2", MICRO // 4, 0)
+    assert (table.tool_price("code_execute"), table.tool_price("absent")) == (100 * MICRO, None)
+    assert table_in('version = "1"\n[tools]\nx = 0.0000000001').tool_price("x") == 1
+
+
 _LINE = '[models.m]\nprovider = "p"\ncontext_window = 9\nmax_output = 9\n'
 
 
@@ -182,6 +191,8 @@ _LINE = '[models.m]\nprovider = "p"\ncontext_window = 9\nmax_output = 9\n'
         ('version = "1"\ncredits_per_dollar = 0', "credits_per_dollar"),
         ('version = "1"\n[models.m]\nprovider = "p"', "models"),
         (f'version = "1"\n{_LINE}input = -1\noutput = 1', "input: a price"),
+        ('version = "1"\n[tools]\nx = -1', "tools.x"),
+        ('version = "1"\n[tools]\nx = nan', "tools.x"),
         (f'version = "1"\n{_LINE}input = nan\noutput = 1', "input: a price"),
         (f'version = "1"\n{_LINE}input = "dear"\noutput = 1', "input"),
         (f'version = "1"\n{_LINE}input = 1\noutput = 1\ncolour = "red"', "colour"),

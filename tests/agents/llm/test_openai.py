@@ -196,9 +196,10 @@ async def test_a_refusal_in_words_is_a_refusal() -> None:
     assert (reply.text, reply.stop) == ("I will not.", StopReason.REFUSED)
 
 
-async def test_an_empty_answer_is_none_but_its_usage_is_known() -> None:
+@pytest.mark.parametrize("finish", ["stop", "tool_calls", "function_call", "whatever"])
+async def test_an_empty_answer_is_none_but_its_usage_is_known(finish: str) -> None:
     with pytest.raises(BadAnswer, match="empty answer") as caught:
-        await reply_to(stream(words()))
+        await reply_to(stream(words(" ", finish=finish)))
     assert isinstance(caught.value.usage, Usage)
     assert caught.value.may_cost
 
@@ -315,3 +316,9 @@ async def test_a_probe_asks_for_the_models() -> None:
             await provider.probe()
         await provider.close()
         await provider.close()
+
+
+def test_tools_that_are_not_to_be_called_are_told_all_the_same() -> None:
+    """What was called before is in the conversation: providers refuse calls of tools that they were not told of."""
+    body = OpenAIProvider(endpoint("http://localhost")).body(ask(tools=(WEATHER,), tool_choice="none"))
+    assert (len(body["tools"]), body["tool_choice"]) == (1, "none")

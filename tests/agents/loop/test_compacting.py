@@ -8,6 +8,7 @@ from bullpen.agents.llm.words import NONE, Message, Request, Role, Usage, user
 from bullpen.agents.loop.loop import AgentLoop
 from bullpen.agents.loop.options import LoopOptions
 from bullpen.agents.loop.recorder import Recorder
+from bullpen.agents.loop.steps import StepsDiffer
 from bullpen.agents.loop.words import LoopLimits, LoopResult, Stop
 from bullpen.agents.tools.policy import Policy
 from bullpen.agents.tools.tool import tool
@@ -15,16 +16,14 @@ from bullpen.agents.tools.toolbox import Toolbox
 from bullpen.records.records import Records
 
 _WINDOW = 10_000
-_MODELS: ModelTable = table_of(
-    {
-        "version": "test",
-        "models": {
-            "small": {
-                "provider": "scripted", "context_window": _WINDOW, "max_output": 500, "input": "1", "output": "1",
-            }
-        },
-    }
-)  # fmt: skip
+
+
+def _models(window: int) -> ModelTable:
+    small = {"provider": "scripted", "context_window": window, "max_output": 500, "input": "1", "output": "1"}
+    return table_of({"version": "test", "models": {"small": small}})
+
+
+_MODELS = _models(_WINDOW)
 _TURNS = 40
 
 
@@ -52,11 +51,13 @@ class Reader:
         return Turn(calls=(CallTurn("read", {"n": self.pages}, id=f"c{self.pages}"),), usage=tokens)
 
 
-async def _run(records: Records, reader: Reader, epoch: int) -> LoopResult:
+async def _run(
+    records: Records, reader: Reader, epoch: int, *, models: ModelTable = _MODELS, steps: int = 200
+) -> LoopResult:
     recorder = Recorder(records.database, "r1", epoch)
     await recorder.begin()
-    limits = LoopLimits(reply_tokens=500, steps=200)
-    loop = AgentLoop(recorder, ScriptedProvider(reader.answer), _MODELS, Toolbox([read]), LoopOptions(limits=limits))
+    limits = LoopLimits(reply_tokens=500, steps=steps)
+    loop = AgentLoop(recorder, ScriptedProvider(reader.answer), models, Toolbox([read]), LoopOptions(limits=limits))
     return await loop.run("small", [user("read all of it")])
 
 
@@ -85,6 +86,43 @@ async def test_the_next_activation_finds_all_of_it_on_record(records: Records) -
     again = Reader()
     assert await _run(records, again, 2) == first
     assert again.requests == []
+
+
+@pytest.mark.parametrize("before, after", [(40_000, 10_000), (10_000, 40_000), (10_000, 6_000)])
+async def test_a_run_goes_on_where_its_window_is_taken_for_another(records: Records, before: int, after: int) -> None:
+    """What is on record stands: what was told in short there, and what was asked as it is."""
+    reader = Reader()
+    first = await _run(records, reader, 1, models=_models(before), steps=15)
+    assert first.stop == Stop.MAX_STEPS
+    pages, asked = reader.pages, len(reader.requests)
+    result = await _run(records, reader, 2, models=_models(after))
+    assert (result.stop, result.text, result.tool_calls) == (Stop.ANSWER, "done", _TURNS)
+    assert result.steps == len(reader.requests), "none was asked twice"
+    went_on = reader.requests[asked:]
+    assert went_on[0].tool_choice == NONE or f"page {pages} " in went_on[0].messages[-1].results[0].text
+    assert max(_tokens(request.messages) for request in went_on) < after
+    again = Reader()
+    assert await _run(records, again, 3, models=_models(before)) == result
+    assert again.requests == []
+
+
+async def test_what_was_told_in_short_is_as_much_as_it_was(records: Records) -> None:
+    """In a larger window less would have been, and in a smaller one the pages in between would be nowhere."""
+    reader = Reader()
+    await _run(records, reader, 1, steps=15)
+    at = next(n for n, one in enumerate(reader.requests) if one.tool_choice == NONE)
+    kept = reader.requests[at + 1].messages
+    asked = len(reader.requests)
+    await _run(records, reader, 2, models=_models(100_000), steps=16)
+    assert reader.requests[asked].messages[: len(kept)] == kept
+
+
+async def test_another_step_on_record_is_not_taken_for_this_one(records: Records) -> None:
+    recorder = Recorder(records.database, "r1", 1)
+    await recorder.begin()
+    await recorder.note(0, "read", b"{}")
+    with pytest.raises(StepsDiffer, match="step 0 was 'read', and the task comes to 'llm:small' there"):
+        await _run(records, Reader(), 2)
 
 
 @pytest.mark.parametrize("before", [0, 2], ids=["at once", "later"])

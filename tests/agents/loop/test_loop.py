@@ -10,7 +10,7 @@ import pytest
 
 from bullpen.agents.llm.deltas import Delta, TextDelta
 from bullpen.agents.llm.scripted import CallTurn, Fault, Script, ScriptedProvider, Turn
-from bullpen.agents.llm.words import Message, Request, StopReason, Usage
+from bullpen.agents.llm.words import NONE, Message, Request, StopReason, Usage
 from bullpen.agents.loop.loop import AgentLoop
 from bullpen.agents.loop.options import LoopOptions
 from bullpen.agents.loop.recorder import Recorder
@@ -189,6 +189,34 @@ async def test_calls_of_one_step_beyond_the_limit_are_refused(records: Records) 
     over = [entry for entry in page.entries if entry.name == OVER_LIMIT]
     assert len(over) == 27
     assert b"no more than 3 calls may be made" in (over[0].value or b"")
+
+
+async def test_what_the_last_calls_found_is_read_once_more(records: Records) -> None:
+    """With the last call that it may make the model has what it asked for, and is asked for its answer."""
+    asked: list[Request] = []
+
+    @tool(policy=Policy.READ_ONLY)
+    async def look() -> str:
+        """Look."""
+        return "seen"
+
+    def answer(request: Request) -> Turn:
+        asked.append(request)
+        if request.tool_choice == NONE:
+            return Turn(text=f"found {request.messages[-1].results[0].text}", usage=_USAGE)
+        return Turn(calls=(CallTurn("look", {}, id="c1"),), usage=_USAGE)
+
+    async def run(epoch: int) -> LoopResult:
+        recorder = Recorder(records.database, "r1", epoch, [purse(TENANT)])
+        await recorder.begin()
+        options = LoopOptions(limits=dataclasses.replace(LIMITS, tool_calls=1))
+        return await AgentLoop(recorder, ScriptedProvider(answer), MODELS, Toolbox([look]), options).run(MODEL, PROMPT)
+
+    result = await run(1)
+    assert (result.stop, result.text) == (Stop.MAX_TOOL_CALLS, "found seen")
+    assert [len(request.tools) for request in asked] == [1, 1]
+    assert await run(2) == result
+    assert len(asked) == 2
 
 
 async def test_a_task_that_may_call_no_tool_is_told_of_none_and_each_call_is_refused(records: Records) -> None:

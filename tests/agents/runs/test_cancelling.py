@@ -6,9 +6,11 @@ import shutil
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from bullpen.agents.agents import Agents
+from bullpen.agents.kinds import QUEUES
 from bullpen.agents.llm.prices import micro
 from bullpen.agents.llm.scripted import CallTurn, Turn
 from bullpen.agents.llm.words import Request, Usage
@@ -30,6 +32,7 @@ from tests.worker.waiting import until
 
 _PATIENCE_S = 60
 _DEPOSIT = 1_000
+_QUEUE = "agent-standard"
 
 needs_bubblewrap = pytest.mark.skipif(
     shutil.which("bwrap") is None and not os.environ.get("CI"), reason="bubblewrap is not installed"
@@ -39,7 +42,7 @@ needs_bubblewrap = pytest.mark.skipif(
 async def _settled(agents: Agents, sent: Submitted) -> JobRecord:
     """Its job, once no handler has it any more."""
     await jobs_are_there(agents)
-    job = agents.pen.queue("agent-standard").job(sent.task_id)
+    job = agents.pen.queue(_QUEUE).job(sent.task_id)
     return await until(job.record, lambda record: record.finished_ms is not None)
 
 
@@ -136,6 +139,27 @@ async def test_while_a_tool_awaits(agents_with: Making, records: Records) -> Non
         assert record.failure.kind is FailureKind.CANCELLED
         assert result.credits_charged == 30 * 100
         await _check(agents, records, sent, result)
+
+
+async def test_on_its_last_attempt_its_job_is_cancelled_too(
+    agents_with: Making, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The worker that is told finds that the run is over: a job that failed of it would be a dead letter."""
+    monkeypatch.setitem(QUEUES, _QUEUE, msgspec.structs.replace(QUEUES[_QUEUE], retries=0))
+    began, gone = asyncio.Event(), asyncio.Event()
+
+    def asks(_: Request) -> Turn:
+        return Turn(calls=(CallTurn("wait_long", {}, id="c1"),), usage=Usage(10, 20))
+
+    async with agents_with(asks, [_endless(began, gone)]) as agents, working(agents):
+        sent = await agents.submit("go", tenant=TENANT)
+        async with asyncio.timeout(_PATIENCE_S):
+            await began.wait()
+            await agents.cancel(sent.run_id)
+            await gone.wait()
+        record = await _settled(agents, sent)
+        assert record.failure is not None
+        assert record.failure.kind is FailureKind.CANCELLED
 
 
 @needs_bubblewrap

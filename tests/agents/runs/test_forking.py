@@ -191,15 +191,21 @@ async def test_a_fork_from_before_the_first_file_lacks_nothing(agents_with: Maki
     assert shelf.read == ["lamp", "lamp"]
 
 
-async def test_a_fork_whose_files_have_changed_since_says_that_they_are_gone(agents_with: Making) -> None:
+async def test_a_fork_has_the_files_as_they_were_at_its_step(agents_with: Making) -> None:
+    """Not as later steps left them."""
     shelf = Shelf()
     async with agents_with(shelf.answer, shelf.tools()) as agents, working(agents):
         sent = await _shelved(agents)
         fork = await agents.fork(sent.task_id, at=_AFTER_THE_LAMP)
-        assert fork.note is not None
-        assert "empty workspace" in fork.note
-        await agents.result(fork.run_id, timeout=_PATIENCE_S)
-        assert await _notes(agents, fork) == [fork.note]
+        assert fork.note is None
+        files = (await agents.records()).files
+        as_it_was, newest = await files.checkpoint(fork.task_id), await files.checkpoint(sent.task_id)
+        assert as_it_was is not None
+        assert newest is not None
+        assert (as_it_was.size, newest.size) == (len("lamp"), len("lampvase"))
+        assert (await agents.result(fork.run_id, timeout=_PATIENCE_S)).status == "completed"
+        assert not await _notes(agents, fork)
+    assert shelf.read == ["lamp", "lamp"]
 
 
 async def test_a_fork_whose_files_have_expired_says_that_they_are_gone(agents_with: Making) -> None:
@@ -210,6 +216,7 @@ async def test_a_fork_whose_files_have_expired_says_that_they_are_gone(agents_wi
         await files.expire(now_ms=files.database.clock.now_ms() + 365 * 86_400_000)
         fork = await agents.fork(sent.task_id, at=_AFTER_THE_VASE)
         assert fork.note is not None
+        assert "empty workspace" in fork.note
         await agents.result(fork.run_id, timeout=_PATIENCE_S)
         assert await _notes(agents, fork) == [fork.note]
 

@@ -91,9 +91,9 @@ async def _told(agents: Agents, sent: Submitted) -> list[ProgressEvent]:
     return [event for event in events if event.kind is ProgressKind.JOB_SUSPENDED]
 
 
-async def _looks(agents: Agents, sent: Submitted, more: int) -> None:
-    """Until it was claimed so many more times."""
-    before = (await _job(agents, sent)).epoch
+async def _looks(agents: Agents, sent: Submitted, more: int, *, since: int | None = None) -> None:
+    """Until it was claimed so many more times, than now or than at that epoch."""
+    before = (await _job(agents, sent)).epoch if since is None else since
 
     async def epoch() -> int:
         return (await _job(agents, sent)).epoch
@@ -208,10 +208,10 @@ async def test_a_question_to_a_person_stands_though_a_worker_looks_that_cannot_g
         async with working(able):
             task = await until(lambda: _task(asking, sent), lambda task: task.question is not None)
         job = asking.pen.queue(task.queue).job(task.id)
-        await until(lambda: _job(asking, sent), lambda job: job.state is State.DELAYED)
+        before = await until(lambda: _job(asking, sent), lambda job: job.state is State.DELAYED)
         async with working(unable):
             await job.promote()
-            await _looks(asking, sent, 1)
+            await _looks(asking, sent, 1, since=before.epoch)
             parked = await until(lambda: _job(asking, sent), lambda job: job.state is State.DELAYED)
             assert parked.note == "waits for an answer about fly"
             assert (await _task(asking, sent)).question == task.question

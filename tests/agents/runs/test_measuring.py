@@ -69,12 +69,26 @@ async def test_models_tools_tasks_and_credits_are_counted(agents_with: Making) -
     assert metrics.tool_calls.value("", "refused") == 1, "a name that a model makes up is no label"
     assert metrics.tasks.value("agent_run", "completed") == metrics.runs.value("completed") == 1
     assert result.credits_charged == 65 * 100
-    assert metrics.credits.value() == pytest.approx(65 * 100 / 1_000_000)
+    assert metrics.credits.value("agent_run") == pytest.approx(65 * 100 / 1_000_000)
+    assert metrics.credits_reserved.value("agent_run", "estimate") == 11
+    assert metrics.credits_reserved.value("agent_run", "more") == 0
+    assert metrics.credits_refunded.value("agent_run", "completed") == pytest.approx(11 - 65 * 100 / 1_000_000)
     text = metrics.text()
     assert f'bullpen_llm_call_seconds_count{{provider="scripted",model="{MODEL}"}} 2' in text
     assert 'bullpen_tool_call_seconds_count{tool="look"} 2' in text
     for word in (TENANT, sent.run_id, sent.task_id, "guess"):
         assert word not in text
+
+
+async def test_what_is_set_aside_is_counted_before_the_run_is_done(agents_with: Making) -> None:
+    metrics = Metrics()
+    async with agents_with(looks_around, [look]) as agents:
+        agents.pen.telemetry.append(metrics)
+        sent = await agents.submit("go", tenant=TENANT)
+        assert metrics.credits_reserved.value("agent_run", "estimate") == 11
+        await agents.cancel(sent.run_id)
+    assert metrics.credits_refunded.value("agent_run", "cancelled") == 11
+    assert metrics.credits_reserved.value("agent_run", "more") == 0
 
 
 async def test_each_try_of_a_call_is_counted_by_how_it_ended(agents_with: Making) -> None:
@@ -100,7 +114,7 @@ async def test_what_parts_of_a_run_cost_is_counted_once(agents_with: Making) -> 
     assert metrics.tasks.value("wide_research", "completed") == 1
     assert metrics.runs.value("completed") == 1
     assert metrics.runs.value("failed") == 0
-    assert metrics.credits.value() == pytest.approx(result.credits_charged / 1_000_000)
+    assert metrics.credits.value("wide_research") == pytest.approx(result.credits_charged / 1_000_000)
     assert metrics.model_calls.value("scripted", MODEL, "content-refused") == 1
 
 

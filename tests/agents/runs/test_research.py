@@ -1,9 +1,11 @@
 """Wide research: questions are worked on side by side, and what was found is joined."""
 
+import msgspec
 import pytest
 
 from bullpen import Bullpen
 from bullpen.agents.agents import Agents
+from bullpen.agents.kinds import QUEUES
 from bullpen.agents.llm.models import table_of
 from bullpen.agents.llm.scripted import CallTurn, Fault, ScriptedProvider, Turn
 from bullpen.agents.llm.words import Request, Role, Usage
@@ -11,6 +13,7 @@ from bullpen.agents.tools.policy import Policy
 from bullpen.agents.tools.tool import Tool, tool
 from bullpen.agents.words import TaskRequest, TaskResult
 from bullpen.errors import BadOption
+from bullpen.job.options import fixed
 from bullpen.records.records import Records
 from bullpen.records.runs.words import TaskState
 from tests.agents.runs.conftest import TENANT, Making, working
@@ -18,6 +21,7 @@ from tests.agents.runs.models import MODELS
 from tests.support.places import Place
 
 _PATIENCE_S = 60
+_QUEUE = "research-wide"
 _USAGE = Usage(10, 20)
 
 
@@ -84,6 +88,45 @@ async def test_questions_may_be_given(agents_with: Making) -> None:
         result = await _run(agents, questions=("mars", "venus"))
         assert "found out about mars" in result.output
         assert "found out about venus" in result.output
+
+
+@pytest.fixture
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(QUEUES, _QUEUE, msgspec.structs.replace(QUEUES[_QUEUE], backoff=fixed(0.01)))
+
+
+@pytest.mark.usefixtures("short_pauses")
+@pytest.mark.parametrize("plan", ["{", "[]", {"questions": 7}, {"questions": [" "]}, None])
+async def test_a_plan_that_makes_no_sense_is_made_again(agents_with: Making, records: Records, plan: object) -> None:
+    """It is paid, and it is not on record: the next attempt would find it there."""
+    asked = 0
+
+    def answer(request: Request) -> Turn:
+        nonlocal asked
+        asked += 1
+        if asked > 1:
+            return researches(request)
+        calls = () if plan is None else (CallTurn("research", plan, id="p"),)  # type: ignore[arg-type]  # nonsense
+        return Turn(text="Hm.", calls=calls, usage=_USAGE)
+
+    async with agents_with(answer) as agents, working(agents):
+        result = await _run(agents)
+        assert result.status == "completed"
+        assert "found out about sun" in result.output
+        assert result.credits_charged == 5 * 30 * 100
+        assert await records.credits.unbalanced() == []
+
+
+@pytest.mark.usefixtures("short_pauses")
+async def test_a_model_that_makes_no_plan_ever_is_said_to_have_failed(agents_with: Making, records: Records) -> None:
+    def answer(_: Request) -> Turn:
+        return Turn(calls=(CallTurn("research", "{", id="p"),), usage=_USAGE)
+
+    async with agents_with(answer) as agents, working(agents):
+        result = await _run(agents)
+        assert result.error is not None
+        assert (result.status, result.error.code) == ("failed", "E007")
+        assert (await records.credits.balance(TENANT)).held == 0
 
 
 class _Library:
@@ -207,6 +250,18 @@ async def test_an_agent_that_needs_more_than_was_set_aside_for_it_spends_up_to_i
         assert (result.status, result.output) == ("completed", "joined")
         purse = await records.credits.balance(TENANT)
         assert (purse.held, purse.spent) == (0, 2 * output * 22_000) == (0, result.credits_charged)
+        assert await records.credits.unbalanced() == []
+
+
+async def test_one_that_cannot_pay_for_its_agents_ends_with_its_credits(agents_with: Making, records: Records) -> None:
+    """What is set aside for it, and the rest of the purse, is less than its two agents need."""
+    async with agents_with(researches, deposit=60) as agents, working(agents):
+        result = await _run(agents, questions=("sun", "stars"), max_credits=200)
+        assert result.error is not None
+        assert (result.stop_reason, result.error.code) == ("credits", "E003")
+        assert [task.id for task in await agents.tasks(result.run_id)] == [result.task_id]
+        purse = await records.credits.balance(TENANT)
+        assert (purse.held, purse.spent) == (0, 0)
         assert await records.credits.unbalanced() == []
 
 

@@ -8,7 +8,7 @@ import pytest
 from bullpen.agents.agents import Agents
 from bullpen.agents.llm.scripted import CallTurn, Fault, Turn
 from bullpen.agents.llm.words import Request, Role, Usage
-from bullpen.agents.redacting import Redactor
+from bullpen.agents.redacting import Redactor, secrets_of
 from bullpen.agents.tools.policy import Policy
 from bullpen.agents.tools.tool import ToolContext, tool
 from bullpen.job.record import JobRef
@@ -125,3 +125,22 @@ async def test_neither_problem_nor_job_has_a_secret(
         assert b"hunter2" not in task.outcome
         job = await until(lambda: agents.pen.store.job(JobRef(task.queue, task.id)), lambda job: job.state in FINISHED)
         assert "hunter2" not in repr(job)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("OPENAI_API_KEY", "OPENAI_APIKEY", "GITHUB_TOKEN", "JWT_SECRET", "DB_PASSWORD", "AWS_CREDENTIALS"),
+        *("PGPASSWORD", "REDISCLI_AUTH", "SMTP_PASS", "MYSQL_PWD", "GPG_PASSPHRASE", "DB_PASSWD", "SSHPASS_PASS"),
+        *("db_password", "token", "Smtp_Pass", "password", "SECRET"),
+    ],
+)
+def test_a_setting_is_a_secret_by_its_name(name: str) -> None:
+    assert secrets_of({name: _SECRET}) == [_SECRET]
+
+
+@pytest.mark.parametrize(
+    "name", ["PWD", "OLDPWD", "MONKEY", "COMPASS", "SSH_AUTH_SOCK", "MAX_TOKENS", "AUTHOR", "PASSAGE"]
+)
+def test_a_setting_is_no_secret_by_a_part_of_a_word(name: str) -> None:
+    assert secrets_of({name: "/home/ann/work"}) == []

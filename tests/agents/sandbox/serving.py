@@ -41,6 +41,8 @@ class _Server:
         self.asked: list[tuple[str, str, Any]] = []
         self.headers: list[dict[str, str]] = []
         self.processes: dict[str, asyncio.subprocess.Process] = {}
+        self.refuses_to_end = 0
+        """So many times."""
         self._handling: set[asyncio.Task[Any]] = set()
         self._ended: list[asyncio.subprocess.Process] = []
 
@@ -64,6 +66,13 @@ class _Server:
         self, verb: str, path: str, body: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         raise NotImplementedError
+
+    def _refuses(self, writer: asyncio.StreamWriter) -> bool:
+        if self.refuses_to_end:
+            self.refuses_to_end -= 1
+            writer.write(_reply(500, {"message": "not now"}))
+            return True
+        return False
 
     def end(self, name: str) -> bool:
         process = self.processes.pop(name, None)
@@ -128,6 +137,8 @@ class DockerServer(_Server):
             self._started[match[1]].set()
             writer.write(_reply(204))
         elif match := re.fullmatch(r"/containers/([^/?]+)\?force=1&v=1", path):
+            if self._refuses(writer):
+                return
             self.end(match[1])
             there = self.containers.pop(match[1], None) is not None
             writer.write(_reply(204) if there else _reply(404, {"message": "No such container"}))
@@ -164,6 +175,9 @@ class E2BServer(_Server):
             self.asked.append((verb, path, json.loads(body)))
             answer = {"sandboxID": "vm1", "envdAccessToken": "inner", "domain": "e2b.app"}
             writer.write(_reply(201, answer))
+        elif path == "/sandboxes/vm1/timeout":
+            self.asked.append((verb, path, json.loads(body)))
+            writer.write(_reply(204))
         elif path == "/vm1/process.Process/Start":
             await self._start(json.loads(body[5:]), writer)
         elif path == "/vm1/process.Process/SendInput":
@@ -174,6 +188,8 @@ class E2BServer(_Server):
             writer.write(_reply(200, {}))
         elif verb == "DELETE":
             self.asked.append((verb, path, None))
+            if self._refuses(writer):
+                return
             writer.write(_reply(204) if self.end(path.rpartition("/")[2]) else _reply(404, {"message": "not found"}))
 
     async def _start(self, order: dict[str, Any], writer: asyncio.StreamWriter) -> None:

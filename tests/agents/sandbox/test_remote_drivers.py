@@ -138,6 +138,67 @@ async def test_a_machine_at_e2b(e2b: tuple[E2BServer, E2BDriver]) -> None:
     await driver.reap({"remote": "vm1"})  # gone already
 
 
+async def _ended_by_pool(server: DockerServer | E2BServer, driver: DockerDriver | E2BDriver, folder: Path) -> None:
+    server.refuses_to_end = 1
+    registry = Registry(folder)
+    options = PoolOptions(warm=0, check_every=0.05)
+    async with SandboxPool(driver, [SPEC], options, registry=registry) as pool:
+        async with pool.lend():
+            pass
+        assert server.processes, "it could not be ended"
+        assert len(registry.entries()) == 1
+
+        async def look() -> bool:
+            return not server.processes and not registry.entries()
+
+        await until(look, bool)
+    assert sum(verb == "DELETE" for verb, *_ in server.asked) == 2
+
+
+async def test_a_container_that_could_not_be_removed_is_removed_later(
+    docker: tuple[DockerServer, DockerDriver], tmp_path: Path
+) -> None:
+    """By the worker that made it, while it lives: no other one does it."""
+    await _ended_by_pool(*docker, tmp_path / "sandboxes")
+
+
+async def test_a_machine_that_could_not_be_ended_is_ended_later(
+    e2b: tuple[E2BServer, E2BDriver], tmp_path: Path
+) -> None:
+    await _ended_by_pool(*e2b, tmp_path / "sandboxes")
+
+
+async def test_what_could_not_be_ended_before_the_pool_closes_is_tried_once_more(
+    docker: tuple[DockerServer, DockerDriver], tmp_path: Path
+) -> None:
+    server, driver = docker
+    registry = Registry(tmp_path / "sandboxes")
+    async with SandboxPool(driver, [SPEC], PoolOptions(warm=0), registry=registry) as pool:
+        await pool.acquire()
+        server.refuses_to_end = 1
+    assert server.containers == {}
+    assert registry.entries() == []
+
+
+async def test_a_machine_at_e2b_lives_as_long_as_it_is_had(
+    e2b: tuple[E2BServer, E2BDriver], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The service ends it an hour after it was last told not to; also if it could not be told once."""
+    server, driver = e2b
+    monkeypatch.setattr("bullpen.agents.sandbox.e2b._EXTENDED_EVERY_S", 0.01)
+    sandbox = await driver.create(SPEC, id="one")
+    extended = ("POST", "/sandboxes/vm1/timeout", {"timeout": 3600})
+
+    async def look() -> int:
+        return server.asked.count(extended)
+
+    await until(look, lambda times: times > 2)
+    await sandbox.close()
+    times = await look()
+    assert server.asked[-1] == ("DELETE", "/sandboxes/vm1", None)
+    assert await look() == times
+
+
 async def test_what_e2b_refuses_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("E2B_API_KEY", raising=False)
     with pytest.raises(BadOption, match="E2B_API_KEY"):

@@ -29,18 +29,18 @@ def _age_all(tmp_path: Path) -> None:
             os.utime(path, (1, 1))
 
 
-async def _save(records: Records, place: int, data: bytes, task: str = "t1") -> str:
+async def _save(records: Records, place: int, data: bytes, task: str = "t1", *, is_first: bool = False) -> str:
     sha256 = await records.files.blobs.put(data)
     async with records.database.writing() as connection:
         on = FilesOn(connection, records.database, records.files.blobs)
-        await on.save_checkpoint(task, place, sha256=sha256, size=len(data))
+        await on.save_checkpoint(task, place, sha256=sha256, size=len(data), is_first=is_first)
     return sha256
 
 
 # ── checkpoints ──────────────────────────────────────────────────────────────────────────
 
 
-async def test_the_newest_checkpoint_is_the_only_one(records: Records, tmp_path: Path) -> None:
+async def test_each_step_keeps_its_checkpoint(records: Records, tmp_path: Path) -> None:
     await make_run(records)
     assert await records.files.checkpoint("t1") is None
     first = await _save(records, 1, b"first")
@@ -48,22 +48,41 @@ async def test_the_newest_checkpoint_is_the_only_one(records: Records, tmp_path:
     found = await records.files.checkpoint("t1")
     assert found is not None
     assert (found.place, found.sha256, found.size) == (3, second, 6)
+    async with records.database.reading() as connection:
+        on = FilesOn(connection, records.database, records.files.blobs)
+        earlier = [await on.checkpoint("t1", before=place) for place in (1, 2, 4)]
+    assert [one and one.sha256 for one in earlier] == [None, first, second]
     told = [event.data for event in await records.runs.events("r1") if event.kind == ProgressKind.CHECKPOINT_SAVED]
     assert [one["place"] for one in told] == [1, 3]
     _age_all(tmp_path)
-    assert (await records.files.expire()).blobs == 1
-    assert await blobs_of(records) == {second} != {first}
+    assert (await records.files.expire()).blobs == 0
 
 
-async def test_many_checkpoints_leave_one_row_and_one_blob(records: Records, tmp_path: Path) -> None:
-    """Each replaces the one before it, so that a long run keeps no more than a short one."""
+async def test_one_that_is_the_first_from_now_on_leaves_none_before_it(records: Records, tmp_path: Path) -> None:
     await make_run(records)
-    last = ""
     for place in range(40):
-        last = await _save(records, place, b"state %d" % place)
+        await _save(records, place, b"state %d" % place)
+    last = await _save(records, 40, b"state", is_first=True)
     _age_all(tmp_path)
-    assert (await records.files.expire()).blobs == 39
+    assert (await records.files.expire()).blobs == 40
     assert await blobs_of(records) == {last}
+
+
+async def test_another_task_that_has_a_copy_needs_nothing_of_the_first(records: Records, tmp_path: Path) -> None:
+    """Also what older checkpoints name: the one that is copied may count on it."""
+    await make_run(records)
+    await make_run(records, run="r2", task="t2")
+    names = [await _save(records, place, b"state %d" % place) for place in range(3)]
+    async with records.database.writing() as connection:
+        on = FilesOn(connection, records.database, records.files.blobs)
+        assert await on.copy_checkpoint("t1", "t2", before=2)
+        await connection.execute(checkpoint_table.delete().where(checkpoint_table.c.task == "t1"))
+    copy = await records.files.checkpoint("t2")
+    assert copy is not None
+    assert (copy.place, copy.sha256) == (1, names[1])
+    _age_all(tmp_path)
+    await records.files.expire()
+    assert await blobs_of(records) == set(names[:2])
 
 
 async def test_a_checkpoint_whose_time_is_over_is_told(records: Records, clock: ManualClock) -> None:

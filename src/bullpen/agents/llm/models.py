@@ -1,16 +1,17 @@
-"""The table of models: who serves each, how much it reads and writes, and its price."""
+"""The table of models: who serves each, how much it reads and writes, and its price; and what tools cost."""
 
 import difflib
 import tomllib
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from importlib import resources
+from math import ceil
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from bullpen.agents.llm.prices import Price, most_input_tokens
+from bullpen.agents.llm.prices import MICRO, Price, most_input_tokens
 from bullpen.agents.llm.words import Request, Usage
 from bullpen.errors import BadOption, ModelError, ModelUnknown
 from bullpen.settings import told
@@ -56,6 +57,8 @@ class ModelTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     version: str
     credits_per_dollar: Decimal = Decimal(100)
     models: dict[str, Model] = {}
+    tools: dict[str, Decimal] = {}
+    """Dollars for a call, by the tool's name."""
 
     def model(self, name: str) -> Model:
         """ModelUnknown, with what may have been meant."""
@@ -75,6 +78,11 @@ class ModelTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         """What a call cost, in micro-credits."""
         return self.model(name).of(usage, self.credits_per_dollar)
 
+    def tool_price(self, name: str) -> int | None:
+        """What a call of a tool costs, in micro-credits; None where the table does not say."""
+        dollars = self.tools.get(name)
+        return None if dollars is None else ceil(dollars * self.credits_per_dollar * MICRO)
+
     def cost_of(self, error: ModelError) -> int | None:
         """What a call that failed cost, in micro-credits; None where nobody knows."""
         if not error.may_cost:
@@ -93,14 +101,17 @@ class ModelTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         return model.most(read, model.fitted(request).max_tokens, self.credits_per_dollar)
 
     def under(self, other: "ModelTable") -> "ModelTable":
-        """This table with another one laid over it: its models replace ours, its version and credits stand."""
-        models = {**self.models, **other.models}
-        return ModelTable(version=other.version, credits_per_dollar=other.credits_per_dollar, models=models).checked()
+        """This table with another one laid over it: its lines replace ours, its version and credits stand."""
+        models, tools = {**self.models, **other.models}, {**self.tools, **other.tools}
+        return msgspec.structs.replace(other, models=models, tools=tools).checked()
 
     def checked(self) -> "ModelTable":
         """With the name of each model in it; BadOption for a fallback that is not there."""
         if self.credits_per_dollar <= 0:
             raise BadOption(f"credits_per_dollar: more than 0, not {self.credits_per_dollar}")
+        for name, price in self.tools.items():
+            if not (price.is_finite() and price >= 0):
+                raise BadOption(f"tools.{name}: dollars for a call, 0 or more, not {price}")
         named = {name: msgspec.structs.replace(model, name=name) for name, model in self.models.items()}
         for name, model in named.items():
             for fallback in model.fallbacks:

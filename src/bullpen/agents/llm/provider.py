@@ -8,6 +8,9 @@ from bullpen.agents.llm.deltas import Delta, Gathering
 from bullpen.agents.llm.words import Reply, Request, StopReason
 from bullpen.errors import BadAnswer
 
+_MAY_BE_EMPTY = {StopReason.MAX_TOKENS, StopReason.REFUSED}
+"""Reasons that say themselves why there are no words."""
+
 
 class Provider(Protocol):
     """Answers requests. Belongs to one event loop, and takes any number of calls at once."""
@@ -38,12 +41,13 @@ async def complete(provider: Provider, request: Request, on_delta: Callable[[Del
             if on_delta is not None:
                 on_delta(delta)
     reply = gathering.reply()
-    if reply.stop == StopReason.ANSWER and not reply.calls and not reply.text.strip():
-        raise BadAnswer(
-            f"{provider.name}: {reply.model} gave an empty answer",
-            provider=provider.name,
-            model=reply.model,
-            usage=reply.usage,
-            is_whole=True,
-        )
+    if reply.stop not in _MAY_BE_EMPTY and not reply.calls and not reply.text.strip():
+        raise bad_answer(reply, "gave an empty answer")
     return reply
+
+
+def bad_answer(reply: Reply, what: str) -> BadAnswer:
+    """The error about a reply that came whole, and is of no use."""
+    return BadAnswer(
+        f"{reply.model} {what}", provider=reply.provider, model=reply.model, usage=reply.usage, is_whole=True
+    )

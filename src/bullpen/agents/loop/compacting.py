@@ -1,6 +1,7 @@
 """A conversation that outgrows the model's window is told in short, by the model itself, in a step of its own.
 
-Whether it is time is read off what is on record, so that each activation decides the same.
+Whether it is time is read off what is on record, so that each activation decides the same: also one that takes the
+model's window for another.
 """
 
 from collections.abc import Sequence
@@ -32,20 +33,22 @@ def is_full(
     return tokens + reply_tokens > model.context_window * FULL
 
 
-def request_for(name: str, model: Model, messages: Sequence[Message], reply_tokens: int) -> Request | None:
-    """Asks the model to tell the first part in short; None if all is in the part that stays."""
-    if (cut := _cut(messages, _room(model, reply_tokens))) is None:
-        return None
+def cut_for(model: Model, messages: Sequence[Message], reply_tokens: int) -> int | None:
+    """Where the part that stays begins; None if that is all of it."""
+    return _cut(messages, _room(model, reply_tokens))
+
+
+def request_for(name: str, model: Model, messages: Sequence[Message], cut: int, reply_tokens: int) -> Request:
+    """Asks the model to tell the first part in short, up to where the part that stays begins."""
     texts = list(map(_as_text, messages[_begin(messages) : cut]))
     told = "\n\n".join(fitted(texts, room_for(model, _ASK, reply_tokens)))
     return Request(model=name, messages=(system(_ASK), user(told)), max_tokens=reply_tokens, tool_choice=NONE)
 
 
-def compacted(model: Model, messages: Conversation, summary: str | None, reply_tokens: int) -> Conversation:
-    """The conversation with its first part in short, if there was one, and no more of long results than has room."""
-    room = _room(model, reply_tokens)
-    cut, begin = _cut(messages, room), _begin(messages)
-    if cut is not None and summary is not None:
+def compacted(model: Model, messages: Conversation, cut: int | None, summary: str, reply_tokens: int) -> Conversation:
+    """The conversation with its first part in short, if there is one, and no more of long results than has room."""
+    room, begin = _room(model, reply_tokens), _begin(messages)
+    if cut is not None:
         return Conversation((*messages[:begin], user(_SO_FAR + summary), *_shortened(messages[cut:], room)))
     tail = _shortened(messages[begin:], room)
     return messages if tail == messages[begin:] else Conversation((*messages[:begin], *tail))

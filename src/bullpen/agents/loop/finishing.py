@@ -17,11 +17,22 @@ class Finished(NamedTuple):
     """A step that is done, and not on record yet."""
 
     entry: JournalEntry
+    before: JournalEntry | None
+    """As it was on record until then."""
     price: int
     told: Sequence[NewProgress]
     also: Also | None
     memo: str
     """What its bookings say."""
+
+
+def take_back(finished: list[Finished], entries: dict[int, JournalEntry]) -> None:
+    """What was to be on record with something that cannot be is not done: else the run's end would fail of it too."""
+    for one in [one for one in finished if one.also is not None]:
+        finished.remove(one)
+        del entries[one.entry.place]
+        if one.before is not None:
+            entries[one.entry.place] = one.before
 
 
 async def to_its_end(work: Coroutine[Any, Any, None]) -> bool:

@@ -4,11 +4,11 @@ Places of the journal: a call of a model has one, a call of a tool two, the seco
 who is asked what became of it. So the same conversation has the same places in every activation.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
-from bullpen.agents.llm.models import ModelTable
+from bullpen.agents.llm.models import Model, ModelTable
 from bullpen.agents.llm.provider import Provider, complete
 from bullpen.agents.llm.words import (
     NONE,
@@ -22,10 +22,10 @@ from bullpen.agents.llm.words import (
     Usage,
     results,
 )
-from bullpen.agents.loop.compacting import compacted, is_full, request_for
+from bullpen.agents.loop.compacting import compacted, cut_for, is_full, request_for
 from bullpen.agents.loop.options import LoopOptions
 from bullpen.agents.loop.recorder import Recorder
-from bullpen.agents.loop.steps import ASKED
+from bullpen.agents.loop.steps import ASKED, check_fits, cut_of, in_short
 from bullpen.agents.loop.tally import worked_ms
 from bullpen.agents.loop.telling import Telling
 from bullpen.agents.loop.tool_calls import PLACES_OF_A_CALL, ToolCalls
@@ -78,8 +78,8 @@ class AgentLoop:
 
     async def _run(self, model: str, conversation: Conversation) -> LoopResult:
         text = ""
-        while (stop := self._limit_reached()) is None:
-            try:
+        try:
+            while (stop := self._limit_reached()) is None:
                 conversation = await self._fitted(model, conversation)
                 reply = await self.ask(self._request(model, conversation), may_wait=True)
                 self._counted, self._counted_at = reply.usage, len(conversation)
@@ -89,10 +89,20 @@ class AgentLoop:
                     return self._result(stop, text)
                 answers = await self._use_tools(reply.calls)
                 conversation = conversation.then(reply.message(), results(*answers))
-            except CreditsShort as short:
-                self.short = short
-                return self._result(Stop.CREDITS, text)
+            if stop is Stop.MAX_TOOL_CALLS:
+                text = await self._last_words(model, conversation) or text
+        except CreditsShort as short:
+            self.short = short
+            stop = Stop.CREDITS
         return self._result(stop, text)
+
+    async def _last_words(self, model: str, conversation: Conversation) -> str:
+        """What it makes of its last calls, with no more of them: what they found is paid, and would not be read."""
+        conversation = await self._fitted(model, conversation)
+        request = msgspec.structs.replace(self._request(model, conversation), tool_choice=NONE)
+        reply = await self.ask(request, may_wait=True, is_last=True)
+        stop_of(reply)
+        return reply.text
 
     def _request(self, model: str, conversation: Conversation) -> Request:
         return Request(
@@ -106,14 +116,24 @@ class AgentLoop:
     async def _fitted(self, model: str, conversation: Conversation) -> Conversation:
         """The conversation, or what is left of it in short where it would outgrow the model's window."""
         known, limit = self._models.model(model), self._limits.reply_tokens
-        if not is_full(known, conversation, self._counted, self._counted_at, limit):
-            return conversation
-        request = request_for(model, known, conversation, limit)
-        summary = None if request is None else (await self.ask(request, may_wait=True)).text
-        short = compacted(known, conversation, summary, limit)
+        entry = self._recorder.at(self._next_place)
+        is_on_record = entry is not None and entry.value is not None
+        cut = cut_of(entry) if entry is not None and is_on_record else None
+        if cut is None:
+            if not is_full(known, conversation, self._counted, self._counted_at, limit):
+                return conversation
+            cut = cut_for(known, conversation, limit)
+            if cut is not None and is_on_record:
+                return conversation  # in a larger window it was asked as it is
+        summary = "" if cut is None else await self._in_short(model, known, conversation, cut)
+        short = compacted(known, conversation, cut, summary, limit)
         if short is not conversation:
             self._counted = None
         return short
+
+    async def _in_short(self, model: str, known: Model, conversation: Conversation, cut: int) -> str:
+        request = request_for(model, known, conversation, cut, self._limits.reply_tokens)
+        return (await self.ask(request, may_wait=True, name=in_short(model, cut), is_last=False)).text
 
     # ── limits ───────────────────────────────────────────────────────────────────────────
 
@@ -121,11 +141,12 @@ class AgentLoop:
         limits = self._limits
         if self._steps >= limits.steps:
             return Stop.MAX_STEPS
-        if 0 < limits.tool_calls <= self._tool_calls:
-            return Stop.MAX_TOOL_CALLS
         if sum(usage.total_tokens for usage in self._usage.values()) >= limits.tokens:
             return Stop.MAX_TOKENS
-        return Stop.TIMEOUT if self._worked_ms >= limits.seconds * 1000 else None
+        if self._worked_ms >= limits.seconds * 1000:
+            return Stop.TIMEOUT
+        # The last, as one more call of the model comes after it.
+        return Stop.MAX_TOOL_CALLS if 0 < limits.tool_calls <= self._tool_calls else None
 
     def _result(self, stop: Stop, text: str) -> LoopResult:
         return LoopResult(
@@ -144,26 +165,39 @@ class AgentLoop:
 
     # ── a call of a model ────────────────────────────────────────────────────────────────
 
-    async def ask(self, request: Request, *, may_wait: bool = False) -> Reply:
+    async def ask(
+        self,
+        request: Request,
+        *,
+        may_wait: bool = False,
+        name: str = "",
+        is_last: bool | None = None,
+        check: Callable[[Reply], object] = lambda _: None,
+    ) -> Reply:
         """What the model says: from the record, or asked now, with the most that it can cost held before.
 
         `may_wait`: the next step is put on record, or `flush` is called, before anything else is waited for.
+        `name` on record, if it is no usual one; `is_last`: whether something comes after it, if that is not its to say.
+        StepsDiffer if another step is on record. `check` raises BadAnswer for a reply that is not to be on record.
         """
         place = self.take_places(1)
         entry = self._recorder.at(place)
+        name = name or f"{ASKED}{request.model}"
+        check_fits(entry, name)
         if entry is None or entry.value is None:
             most = self._models.most(request)
             told = self._telling.asking(self._steps + 1, request.model)
-            entry = await self._recorder.intend(place, f"{ASKED}{request.model}", most=most, told=told)
+            entry = await self._recorder.intend(place, name, most=most, told=told)
             memo = f"{entry.name} at prices {self._models.version}"
             keyed = msgspec.structs.replace(request, idempotency_key=f"{self._recorder.key(place)}/{entry.attempts}")
             try:
                 reply = await complete(self._provider, keyed, self._options.on_delta)
+                check(reply)
             except ModelError as error:
                 await self._recorder.give_up(entry, price=self._models.cost_of(error), memo=memo)
                 raise
             price = self._price_of(reply, most)
-            is_last = not reply.calls and request.tool_choice != NONE
+            is_last = not reply.calls if is_last is None else is_last
             told = self._telling.answered(self._steps + 1, reply, spent=self._price + price, is_last=is_last)
             if self._options.before_finish is not None:
                 told = await self._options.before_finish() + told

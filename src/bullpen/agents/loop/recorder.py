@@ -18,10 +18,11 @@ import msgspec
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bullpen.agents.loop.booking import Cost, Overruns
-from bullpen.agents.loop.finishing import Also, Finished, to_its_end
+from bullpen.agents.loop.finishing import Also, Finished, take_back, to_its_end
 from bullpen.agents.loop.holding import Holds
 from bullpen.agents.loop.steps import END
 from bullpen.agents.redacting import Redactor
+from bullpen.errors import RecordsUnavailable
 from bullpen.job.entries import EntryKind, EntryState, JournalEntry
 from bullpen.observing import Observers
 from bullpen.records.chained import Chain
@@ -154,16 +155,21 @@ class Recorder:
         done = msgspec.structs.replace(
             entry, state=EntryState.DONE, value=value, started_ms=started_ms, ended_ms=now_ms
         )
+        self._finished.append(Finished(done, self.at(entry.place), price, told, also, memo or entry.name))
         self._entries[entry.place] = done
-        self._finished.append(Finished(done, price, told, also, memo or entry.name))
         if not may_wait:
             await self.flush()
         return done
 
     async def flush(self) -> None:
         """Put on record what waits for that."""
-        if self._finished:
-            await self._write()
+        try:
+            if self._finished:
+                await self._write()
+        except Exception as error:
+            if not isinstance(error, RecordsUnavailable):  # then it may be tried again
+                take_back(self._finished, self._entries)
+            raise
 
     async def note(
         self,

@@ -16,12 +16,12 @@ import msgspec
 from bullpen.agents.llm.words import ToolCall, ToolResult
 from bullpen.agents.loop.calling import called, unsaved
 from bullpen.agents.loop.finishing import Also
-from bullpen.agents.loop.lending import Lent
+from bullpen.agents.loop.lending import Lent, SandboxLine, SandboxSpoiled
 from bullpen.agents.loop.options import LoopOptions
 from bullpen.agents.loop.progress import ToolProgress
 from bullpen.agents.loop.recorder import Recorder
 from bullpen.agents.loop.resuming import AfterCrash
-from bullpen.agents.loop.steps import OVER_LIMIT, REFUSED
+from bullpen.agents.loop.steps import OVER_LIMIT, REFUSED, check_fits
 from bullpen.agents.loop.tally import worked_ms
 from bullpen.agents.loop.telling import Telling
 from bullpen.agents.sandbox.base import Level
@@ -50,6 +50,7 @@ class ToolCalls:
         self._after_crash = AfterCrash(recorder, most=options.limits.result_characters)
         self._under_way = 0
         """Those that go on, or wait for their turn."""
+        self._line = SandboxLine()
         self._turns = asyncio.Semaphore(options.limits.parallel_calls)
 
     async def make(self, calls: Sequence[ToolCall], place: int, *, at_most: int) -> list[ToolResult]:
@@ -61,7 +62,8 @@ class ToolCalls:
         self._under_way = len(made)
         working = (self._make_in_turn(_place_of(n, place), call) for n, call in enumerate(made))
         found = await asyncio.gather(*working, return_exceptions=True)
-        for one in found:
+        # Whoever was kept out by another's error says nothing of it.
+        for one in sorted(found, key=lambda one: isinstance(one, SandboxSpoiled)):
             if isinstance(one, BaseException):
                 raise one
         refused = [await self._refuse(_place_of(n, place), call) for n, call in enumerate(beyond, len(made))]
@@ -79,6 +81,7 @@ class ToolCalls:
     async def _refuse(self, place: int, call: ToolCall) -> ToolResult:
         """What the model is told of a call beyond those that it may make; on record with the next `flush`."""
         entry = self._recorder.at(place)
+        check_fits(entry, call.name, REFUSED, OVER_LIMIT)
         if entry is not None and entry.value is not None:
             return _decode_result(entry.value)
         error = ToolError(f"{call.name!r} was not called: no more than {self._limits.tool_calls} calls may be made")
@@ -105,6 +108,7 @@ class ToolCalls:
     async def _make(self, place: int, call: ToolCall) -> ToolResult:
         """What a tool answers: from the record, or called now."""
         entry = self._recorder.at(place)
+        check_fits(entry, call.name, REFUSED, OVER_LIMIT)
         if entry is not None and entry.value is not None:
             return _decode_result(entry.value)
         try:
@@ -113,13 +117,27 @@ class ToolCalls:
             tool.check(arguments)
         except (AgentError, BadData) as error:
             return await self._refused(place, call, self._tools.known(call.name) or REFUSED, error)
-        lent = Lent(self._context)
+        async with Lent(self._context, self._line) as lent:
+            return await self._make_with(lent, place, call, tool, arguments, entry)
+
+    async def _make_with(
+        self,
+        lent: Lent,
+        place: int,
+        call: ToolCall,
+        tool: Tool,
+        arguments: dict[str, Any],
+        entry: JournalEntry | None,
+    ) -> ToolResult:
+        """Its sandbox is its own until that is on record."""
         context = dataclasses.replace(self._context, key=self._recorder.key(place), sandbox=lent.sandbox)
         if entry is not None:
             found = await self._after_crash.found(entry, call, tool, context, arguments)
             if found is not None:
                 told = self._telling.used(call, found, seconds=0)
-                await self._recorder.finish(entry, _encode(found), price=tool.price, told=told, was_done=True)
+                await self._recorder.finish(
+                    entry, _encode(found), price=tool.price, told=told, was_done=True, memo=tool.memo
+                )
                 return found
         if tool.policy is Policy.ONCE and tool.isolation > Level.NONE:
             await lent.before()  # once it is on record as begun, a person would be asked what became of it
@@ -150,7 +168,7 @@ class ToolCalls:
             async with ToolProgress(self._recorder, call) as progress:
                 context = progress.given_to(context)
                 result, wrong = await called(call, tool, context, arguments, most=self._limits.result_characters)
-        except SandboxTimeout:
+        except (SandboxTimeout, SandboxSpoiled):
             await self._recorder.give_up(entry, price=0)
             raise
         except asyncio.CancelledError:
@@ -169,7 +187,9 @@ class ToolCalls:
         told = self._telling.used(call, result, seconds=took_s, error=wrong)
         # Beside others that go on it does not wait for what comes after them all.
         is_last = self._under_way == 1
-        await self._recorder.finish(entry, _encode(result), price=tool.price, told=told, also=saved, may_wait=is_last)
+        await self._recorder.finish(
+            entry, _encode(result), price=tool.price, told=told, also=saved, may_wait=is_last, memo=tool.memo
+        )
         return result
 
 

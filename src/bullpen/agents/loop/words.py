@@ -33,9 +33,10 @@ class LoopLimits:
     steps: int = 50
     """Calls of a model."""
     tool_calls: int = 200
-    """Those that a step asks for beyond it are refused. 0: the model is told of no tool."""
+    """Those that a step asks for beyond it are refused, and the model is asked once more, for its answer. 0: it is told
+    of no tool."""
     parallel_calls: int = 8
-    """Of tools, at once; the others of a step wait for their turn."""
+    """Of tools, at once; the others of a step wait for their turn. One at a time has the run's sandbox."""
     tokens: int = 1_000_000
     """Read and written, of all calls."""
     seconds: float = 7_200

@@ -77,6 +77,18 @@ class FileContent(NamedTuple):
     """Whether the file has more than was asked for."""
 
 
+class Changes(NamedTuple):
+    """What is other in a workspace than it was at an earlier look."""
+
+    archive: bytes
+    """What is new or changed, or all of it."""
+    gone: frozenset[bytes]
+    """Names of what is no more, if this is not all."""
+    is_all: bool
+    mark: int
+    """To be told at the next look, for what changed since this one."""
+
+
 class Sandbox(Protocol):
     """A place where foreign code runs. One thing at a time: what is asked meanwhile waits its turn.
 
@@ -122,6 +134,12 @@ class Sandbox(Protocol):
         SandboxRefused if its files, or the archive, have more bytes than the limit.
         """
 
+    async def changes(self, since: int = 0, *, limit: int = 1_000_000_000) -> Changes:
+        """What changed since the look that had this mark; all of the workspace if that was not the last one.
+
+        By what is in the files: programs that write to memory leave no time. SandboxRefused as by `snapshot`.
+        """
+
     async def restore(self, snapshot: bytes) -> None:
         """Put the files of a snapshot into the workspace."""
 
@@ -132,7 +150,7 @@ class Sandbox(Protocol):
         """End it at once with all that runs in it; a command that runs comes back as killed."""
 
     async def close(self) -> None:
-        """End it and give back all that it held. Safe to call twice."""
+        """End it and give back all that it held. Safe to call twice; after an error it is to be called again."""
 
 
 class Driver(Protocol):

@@ -188,8 +188,8 @@ class _Attached:
 
     async def kill(self) -> None:
         if not self._removed:
-            self._removed = True
             await self._api.remove(self._name)
+            self._removed = True  # not before: what could not be removed is to be removed by a later call
 
     async def close(self) -> None:
         if self._streams:

@@ -6,6 +6,7 @@ The warden is a process there: its output comes as a stream of messages, its inp
 import asyncio
 import base64
 import json
+import logging
 import struct
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
@@ -17,11 +18,14 @@ from bullpen.agents.sandbox.warden.sending import BOOTSTRAP
 from bullpen.errors import BadOption, SandboxBroken, SandboxUnavailable
 from bullpen.settings import told
 
+_LOG = logging.getLogger("bullpen.agents.sandbox")
+
 TEMPLATE = "base"
 _API = "https://api.e2b.app"
 _PORT = 49983
 _LIFE_S = 3600
-"""After which the service ends it, should nobody else."""
+"""After which the service ends it, should nobody else. As long as it is had here it gets as much again."""
+_EXTENDED_EVERY_S = 600.0
 _MOST_MESSAGE = 16 << 20
 _END = 2
 _OWN = "[ -w /workspace ] || { sudo mkdir -p /workspace && sudo chown $(id -u) /workspace; }"
@@ -93,6 +97,10 @@ class E2BDriver:
         """End it; nothing if it is gone."""
         await self._ask("DELETE", f"/sandboxes/{remote}", missing_ok=True)
 
+    async def extend(self, remote: str) -> None:
+        """It is not ended by the service for as long again as it is when it is made."""
+        await self._ask("POST", f"/sandboxes/{remote}/timeout", {"timeout": _LIFE_S})
+
     async def close(self) -> None:
         await self._client.aclose()
 
@@ -150,14 +158,23 @@ class _Process:
         self._headers = {"Authorization": f"Basic {user}", **({"X-Access-Token": token} if token else {})}
         self._came = asyncio.StreamReader(limit=1 << 22)
         self._pid: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        self._listening: asyncio.Task[None] | None = None
+        self._tasks: list[asyncio.Task[None]] = []
         self._ended = False
 
     async def open(self) -> None:
         # Owned by this channel, and ended by `close`.
-        self._listening = asyncio.create_task(self._listen(), name=f"e2b {self.remote}")
+        self._tasks.append(asyncio.create_task(self._listen(), name=f"e2b {self.remote}"))
+        self._tasks.append(asyncio.create_task(self._extend_life(), name=f"life of e2b {self.remote}"))
         async with asyncio.timeout(60):
             await self._pid
+
+    async def _extend_life(self) -> None:
+        while True:
+            await asyncio.sleep(_EXTENDED_EVERY_S)
+            try:
+                await self._driver.extend(self.remote)
+            except SandboxUnavailable as error:
+                _LOG.warning("the life of sandbox %s at e2b could not be extended: %s", self.remote, error)
 
     async def _listen(self) -> None:
         import httpx
@@ -194,13 +211,14 @@ class _Process:
 
     async def kill(self) -> None:
         if not self._ended:
-            self._ended = True
             await self._driver.end(self.remote)
+            self._ended = True  # not before: what could not be ended is to be ended by a later call
 
     async def close(self) -> None:
-        if self._listening is not None:
-            self._listening.cancel()
-            await asyncio.wait([self._listening])
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
         if self._pid.done() and not self._pid.cancelled():
             self._pid.exception()  # told already
 

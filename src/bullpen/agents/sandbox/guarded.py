@@ -6,7 +6,16 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from bullpen.agents.sandbox.base import Ending, FileContent, FileEntry, Level, OnLine, Outcome, limits_on_the_wire
+from bullpen.agents.sandbox.base import (
+    Changes,
+    Ending,
+    FileContent,
+    FileEntry,
+    Level,
+    OnLine,
+    Outcome,
+    limits_on_the_wire,
+)
 from bullpen.agents.sandbox.limits import SandboxSpec, check_seconds
 from bullpen.agents.sandbox.output import Output
 from bullpen.agents.sandbox.turns import Turns
@@ -133,9 +142,29 @@ class GuardedSandbox:
             raise SandboxBroken("the sandbox sent what is no answer") from error
 
     async def snapshot(self, *, limit: int = 1_000_000_000) -> bytes:
-        data = bytearray()
+        archive = bytearray()
         async with self._turns.turn():
-            last = await self._ask("pack", on_part=_collect(data, limit), limit=limit)
+            last = await self._ask("pack", on_part=_collect(archive, limit), limit=limit)
+        self._warn_of_skipped(last)
+        return bytes(archive)
+
+    async def changes(self, since: int = 0, *, limit: int = 1_000_000_000) -> Changes:
+        archive, names = bytearray(), bytearray()
+        keep, name = _collect(archive, limit), _collect(names, limit)
+
+        def take(part: str, body: bytes) -> None:
+            (name if part == "gone" else keep)(part, body)
+
+        async with self._turns.turn():
+            last = await self._ask("pack", on_part=take, limit=limit, since=since)
+        self._warn_of_skipped(last)
+        gone = frozenset(bytes(names).split(b"\0")) - {b""}
+        try:
+            return Changes(bytes(archive), gone, is_all=bool(last["is_all"]), mark=int(last["mark"]))
+        except (KeyError, TypeError, ValueError) as error:
+            raise SandboxBroken("the sandbox sent what is no answer") from error
+
+    def _warn_of_skipped(self, last: Head) -> None:
         if last.get("skipped"):
             _LOG.warning(
                 "a snapshot of sandbox %s lacks %r files that cannot be read, such as %r",
@@ -143,7 +172,6 @@ class GuardedSandbox:
                 last["skipped"],
                 last.get("names"),
             )
-        return bytes(data)
 
     async def restore(self, snapshot: bytes) -> None:
         name = "/tmp/bullpen-snapshot"  # noqa: S108
@@ -210,10 +238,13 @@ class GuardedSandbox:
         await self.channel.kill()
 
     async def close(self) -> None:
-        if not self._closed:
-            self._closed = True
+        if self._closed:
+            return
+        try:
             await self.kill()
+        finally:
             await self.channel.close()
+        self._closed = True
 
 
 def _check_argv(argv: object) -> None:

@@ -18,6 +18,8 @@ class Maker:
         self._registry = registry
         self._owner = owner
         self._endings: set[asyncio.Task[None]] = set()
+        self._unended: dict[str, Sandbox] = {}
+        """Those that could not be closed."""
 
     async def reap(self) -> list[Entry]:
         """End what dead workers left; what was ended."""
@@ -25,6 +27,11 @@ class Maker:
 
     async def all_ended(self) -> None:
         await asyncio.gather(*self._endings)
+        await self.end_again()
+
+    async def end_again(self) -> None:
+        """Close those that could not be closed before: as long as this process lives, nobody else does."""
+        await asyncio.gather(*(self.end(sandbox) for sandbox in list(self._unended.values())))
 
     async def make(self, spec: SandboxSpec) -> Sandbox:
         """In the registry before it is there: a worker may die in the middle of making one."""
@@ -39,7 +46,7 @@ class Maker:
         return sandbox
 
     async def end(self, sandbox: Sandbox) -> None:
-        """Close it; one that cannot be closed is left to whoever reaps."""
+        """Close it; one that cannot be closed now is left to `end_again`, or to whoever reaps."""
         # A caller who is cancelled must not leave half of one behind; `all_ended` waits for it.
         ending = asyncio.create_task(self._close(sandbox))
         self._endings.add(ending)
@@ -50,6 +57,8 @@ class Maker:
         try:
             await sandbox.close()
         except (SandboxError, OSError):
-            _LOG.warning("sandbox %s could not be closed; it is reaped later", sandbox.id, exc_info=True)
+            self._unended[sandbox.id] = sandbox
+            _LOG.warning("sandbox %s could not be closed; that is tried again", sandbox.id, exc_info=True)
         else:
+            self._unended.pop(sandbox.id, None)
             self._registry.leave(sandbox.id)

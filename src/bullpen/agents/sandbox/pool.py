@@ -206,6 +206,8 @@ class SandboxPool:
 
     async def _keep(self) -> None:
         pause = _FIRST_PAUSE_S
+        clock = asyncio.get_running_loop().time
+        inspect_at = clock() + self._options.check_every
         while True:
             self._wake.clear()
             self._tell()  # whatever changes wakes it; what it makes may take long
@@ -219,10 +221,11 @@ class SandboxPool:
                 pause = min(2 * pause, _LONGEST_PAUSE_S)
                 continue
             try:
-                async with asyncio.timeout(self._options.check_every):
+                async with asyncio.timeout_at(inspect_at):
                     await self._wake.wait()
             except TimeoutError:
                 await self._inspect()
+                inspect_at = clock() + self._options.check_every
 
     async def _refill(self) -> None:
         for spec in self._specs:
@@ -241,11 +244,12 @@ class SandboxPool:
         return len(self._warm) + len(self._lent) + self._being_made
 
     async def _inspect(self) -> None:
-        """Drop those that no longer answer, and what dead workers left since."""
+        """Drop those that no longer answer, those that could not be ended, and what dead workers left since."""
         for member in list(self._warm):
             if not await member.sandbox.ping() and member in self._warm:
                 self._warm.remove(member)
                 await self._maker.end(member.sandbox)
+        await self._maker.end_again()
         try:
             await self._maker.reap()
         except (SandboxError, OSError):

@@ -11,20 +11,18 @@ import asyncio
 import dataclasses
 import functools
 import inspect
-import typing
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Protocol, TypedDict, TypeVar, overload
-
-import msgspec
+from typing import Any, Protocol, TypedDict, TypeVar, overload
 
 from bullpen.agents.llm.words import ToolSpec
 from bullpen.agents.sandbox.base import Level, Sandbox
 from bullpen.agents.sandbox.turns import counted_by
 from bullpen.agents.tools.policy import Policy
+from bullpen.agents.tools.signature import read_signature, reader, schema
 from bullpen.agents.tools.threads import Threads
 from bullpen.errors import AgentError, BadData, BadHandler, ToolError, ToolTimeout
-from bullpen.jobtypes.arguments import from_plain, to_plain
+from bullpen.jobtypes.arguments import to_plain
 
 T = TypeVar("T")
 
@@ -100,11 +98,18 @@ class Tool:
     """The weakest walls behind which its work may be done."""
     price: int
     """Of a call, in micro-credits, beside what a model costs."""
+    price_version: str = ""
+    """Of the table that the price is of; empty for the tool's own."""
     reconcile: Reconcile | None
     _function: Callable[..., Any] = field(repr=False)
     _read: Callable[[Any], dict[str, Any]] = field(repr=False)
     """The arguments as the function takes them; ValueError says what does not fit."""
     _takes_context: bool
+
+    @property
+    def memo(self) -> str:
+        """What bookings of its calls say."""
+        return f"{self.name} at prices {self.price_version}" if self.price_version else self.name
 
     def spec(self) -> ToolSpec:
         """As a model is told of it."""
@@ -209,21 +214,21 @@ def tool(
     def make(function: Callable[..., Any]) -> Tool:
         where = f"{function.__module__}.{function.__qualname__}"
         _check_options(where, policy=policy, timeout=timeout, price=price, reconcile=reconcile)
-        shape, takes_context = _read_signature(function, where)
+        shape, takes_context = read_signature(function, where, ToolContext)
         text = description or inspect.getdoc(function)
         if not text:
             raise BadHandler(f"{where}: a tool needs a description, or a docstring: a model goes by it")
         return Tool(
             name=name or function.__name__,
             description=text,
-            parameters=_schema(shape, where),
+            parameters=schema(shape, where),
             policy=policy,
             timeout_s=timeout,
             isolation=isolation,
             price=price,
             reconcile=reconcile,
             _function=function,
-            _read=_reader(shape),
+            _read=reader(shape),
             _takes_context=takes_context,
         )
 
@@ -237,63 +242,3 @@ def _check_options(where: str, *, policy: Policy, timeout: float, price: int, re
         raise BadHandler(f"{where}: price: 0 or more micro-credits, not {price}")
     if (policy == Policy.RECONCILE) != (reconcile is not None):
         raise BadHandler(f"{where}: reconcile: a function goes with the policy 'reconcile', and with no other")
-
-
-def _read_signature(function: Callable[..., Any], where: str) -> tuple[type[msgspec.Struct], bool]:
-    """The shape of its arguments, and whether it wants to know of its call."""
-    try:
-        hints = typing.get_type_hints(function, include_extras=True)
-    except NameError as error:
-        raise BadHandler(f"{where}: a type hint cannot be resolved: {error}; define it at module level") from error
-    parameters = list(inspect.signature(function).parameters.values())
-    takes_context = bool(parameters) and hints.get(parameters[0].name) is ToolContext
-    fields: list[Any] = []
-    for parameter in parameters[takes_context:]:
-        if parameter.kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD):
-            raise BadHandler(f"{where}: *{parameter.name} has no place in a schema; name each argument")
-        if parameter.name not in hints:
-            raise BadHandler(f"{where}: {parameter.name} has no type hint, which a model would go by")
-        fields.append(_field(parameter, hints[parameter.name]))
-    return msgspec.defstruct("Arguments", fields, forbid_unknown_fields=True), takes_context
-
-
-def _reader(shape: type[msgspec.Struct]) -> Callable[[Any], dict[str, Any]]:
-    def read(arguments: Any) -> dict[str, Any]:
-        found = msgspec.convert(arguments, shape, dec_hook=from_plain)
-        given = ((name, getattr(found, name)) for name in shape.__struct_fields__)
-        return {name: value for name, value in given if value is not msgspec.UNSET}
-
-    return read
-
-
-def _field(parameter: inspect.Parameter, hint: Any) -> Any:
-    if typing.get_origin(hint) is Annotated:
-        inner, *notes = typing.get_args(hint)
-        # A plain text beside a hint is what a model is told of the argument.
-        told = [msgspec.Meta(description=note) if isinstance(note, str) else note for note in notes]
-        hint = Annotated[(inner, *told)]
-    if parameter.default is inspect.Parameter.empty:
-        return parameter.name, hint
-    return parameter.name, hint, msgspec.UNSET
-
-
-def _schema(shape: type[msgspec.Struct], where: str) -> dict[str, Any]:
-    """Of an object, whole in itself: what it refers to comes along."""
-    try:
-        (top,), parts = msgspec.json.schema_components(
-            [shape], schema_hook=_schema_of_others, ref_template="#/$defs/{name}"
-        )
-    except TypeError as error:
-        raise BadHandler(f"{where}: a type hint has no JSON schema: {error}") from error
-    own = parts.pop(str(top["$ref"]).rpartition("/")[2])
-    own.pop("title", None)
-    return {**own, "$defs": parts} if parts else own
-
-
-def _schema_of_others(hint: type) -> dict[str, Any]:
-    """Of Pydantic models by their own way."""
-    make = getattr(hint, "model_json_schema", None)
-    if make is None:
-        raise NotImplementedError
-    schema: dict[str, Any] = make()
-    return schema

@@ -1,8 +1,10 @@
 """The tools of a run: those that are there, less those that it may not use."""
 
+import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from bullpen.agents.llm.models import ModelTable
 from bullpen.agents.llm.words import ToolSpec
 from bullpen.agents.sandbox.base import Level, require
 from bullpen.agents.tools.tool import Tool, ToolContext, replayed
@@ -63,10 +65,19 @@ class Toolbox:
         """The same behind these walls: a call of a tool that asks for stronger ones ends with IsolationTooWeak."""
         return Toolbox(tool if tool.isolation <= given else _kept_in(tool, given) for tool in self)
 
+    def priced(self, models: ModelTable) -> "Toolbox":
+        """The same at the prices of the table; what it does not name keeps its own."""
+        return Toolbox(_priced(tool, models) for tool in self)
+
     def check_isolation(self, given: Level) -> None:
         """IsolationTooWeak names the first tool that asks for stronger walls."""
         for tool in self:
             require(tool.isolation, given, f"the tool {tool.name!r}")
+
+
+def _priced(tool: Tool, models: ModelTable) -> Tool:
+    price = models.tool_price(tool.name)
+    return tool if price is None else dataclasses.replace(tool, price=price, price_version=models.version)
 
 
 def _kept_in(tool: Tool, given: Level) -> Tool:

@@ -4,7 +4,7 @@ import uuid
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from sqlalchemy import Row, delete, insert, select, union, update
+from sqlalchemy import Row, delete, func, insert, select, union, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bullpen.errors import RecordMissing, WrongState
@@ -99,15 +99,21 @@ class FilesOn:
         sha256: str,
         size: int,
         parts: Collection[str] = (),
+        is_first: bool = False,
     ) -> Checkpoint:
-        """The task's newest from now on: the one before goes.
+        """The task's newest from now on. It may count on what those before it name; if it is the first, they go.
 
         BlobMissing if a blob was removed before it was named; RecordMissing if there is no such task.
         """
+        await hold(self._connection, self._database, self._blobs, sorted({sha256, *parts}))
+        if is_first:
+            await self._connection.execute(delete(checkpoint_table).where(checkpoint_table.c.task == task_id))
+        return await self._add_checkpoint(task_id, place, sha256=sha256, size=size, parts=parts)
+
+    async def _add_checkpoint(
+        self, task_id: str, place: int, *, sha256: str, size: int, parts: Collection[str]
+    ) -> Checkpoint:
         task = await RunsOn(self._connection, self._database).task(task_id)
-        new = {sha256, *parts} - await self._named_by_checkpoint(task_id)
-        await hold(self._connection, self._database, self._blobs, sorted(new))
-        await self._connection.execute(delete(checkpoint_table).where(checkpoint_table.c.task == task_id))
         saved = Checkpoint(
             id=new_id("checkpoint"),
             task=task_id,
@@ -117,7 +123,9 @@ class FilesOn:
             created_ms=self._now_ms,
             expires_ms=None,
         )
+        last = select(func.coalesce(func.max(checkpoint_table.c.number), 0)).where(checkpoint_table.c.task == task_id)
         values = {name: getattr(saved, name) for name in Checkpoint.__struct_fields__}
+        values["number"] = (await self._connection.execute(last)).scalar_one() + 1
         await self._connection.execute(insert(checkpoint_table), values)
         if rows := [{"checkpoint": saved.id, "sha256": one} for one in sorted(set(parts))]:
             await self._connection.execute(insert(part_table), rows)
@@ -125,24 +133,26 @@ class FilesOn:
         await RunsOn(self._connection, self._database).tell(task.run, task_id, [told])
         return saved
 
-    async def checkpoint(self, task_id: str) -> Checkpoint | None:
-        """The newest of a task."""
+    async def checkpoint(self, task_id: str, *, before: int | None = None) -> Checkpoint | None:
+        """The newest of a task; or of its steps before this place."""
         query = select(*CHECKPOINT_COLUMNS).where(checkpoint_table.c.task == task_id)
-        row = (await self._connection.execute(query)).one_or_none()
+        if before is not None:
+            query = query.where(checkpoint_table.c.place < before)
+        newest = query.order_by(checkpoint_table.c.number.desc()).limit(1)
+        row = (await self._connection.execute(newest)).one_or_none()
         return None if row is None else Checkpoint(**row._mapping)  # noqa: SLF001 - its public name
 
     async def copy_checkpoint(self, task_id: str, new_task_id: str, *, before: int) -> bool:
         """Give another task the workspace as it was before this place, if anything was in it.
 
-        False if what was in it is gone: only the newest is kept, and not for ever.
+        False if what was in it is gone: it is not kept for ever.
         """
-        there = await self.checkpoint(task_id)
-        if there is None or there.place >= before:
+        await hold(self._connection, self._database, self._blobs, [])  # what rows name now is there to be named again
+        there = await self.checkpoint(task_id, before=before)
+        if there is None:
             return not await self._was_saved(task_id, before=before)
-        parts = await self._connection.execute(select(part_table.c.sha256).where(part_table.c.checkpoint == there.id))
-        await self.save_checkpoint(
-            new_task_id, there.place, sha256=there.sha256, size=there.size, parts=set(parts.scalars())
-        )
+        parts = await self._named_until(there) - {there.sha256}
+        await self._add_checkpoint(new_task_id, there.place, sha256=there.sha256, size=there.size, parts=parts)
         return True
 
     async def _was_saved(self, task_id: str, *, before: int) -> bool:
@@ -151,10 +161,13 @@ class FilesOn:
         saved = await runs.told_of(await runs.task(task_id), ProgressKind.CHECKPOINT_SAVED)
         return any(event.data["place"] < before for event in saved)
 
-    async def _named_by_checkpoint(self, task_id: str) -> set[str]:
-        own = select(checkpoint_table.c.sha256).where(checkpoint_table.c.task == task_id)
+    async def _named_until(self, newest: Checkpoint) -> set[str]:
+        """By this checkpoint and by those before it, on which it may count."""
+        number = select(checkpoint_table.c.number).where(checkpoint_table.c.id == newest.id).scalar_subquery()
+        until = (checkpoint_table.c.task == newest.task, checkpoint_table.c.number <= number)
         joined = part_table.join(checkpoint_table, part_table.c.checkpoint == checkpoint_table.c.id)
-        parts = select(part_table.c.sha256).select_from(joined).where(checkpoint_table.c.task == task_id)
+        own = select(checkpoint_table.c.sha256).where(*until)
+        parts = select(part_table.c.sha256).select_from(joined).where(*until)
         return set((await self._connection.execute(union(own, parts))).scalars())
 
 

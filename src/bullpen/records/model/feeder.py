@@ -9,15 +9,16 @@ Each queue has its turn, see turns.py; now and then new queues are looked for, a
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from sqlalchemy import delete, func, select
 
-from bullpen.errors import RecordsUnavailable, StoreUnavailable
+from bullpen.errors import RecordsError, RecordsUnavailable, StoreError, StoreUnavailable
 from bullpen.job.state import State
 from bullpen.records.database import Database
 from bullpen.records.model.source import Source, Stream
 from bullpen.records.model.turns import Turns
+from bullpen.records.setbacks import Setbacks
 from bullpen.records.stopping import end, wait_for_any
 from bullpen.records.tables.model import minute, stream, tally
 from bullpen.records.turn_lease import TurnLease, TurnLost
@@ -34,6 +35,7 @@ _FINDING_SHARE = 100
 """It takes no more than one part in so many of the time."""
 _SWEEPING_MS = 10_000
 """Retention is not in a hurry."""
+_STREAMS = select(stream.c.queue, stream.c.cursor, stream.c.is_scanning, stream.c.scan)
 
 
 class ModelFeeder:
@@ -66,6 +68,7 @@ class ModelFeeder:
         self._took_ms = deque([0, 0], maxlen=3)
         """How long the last looks for them took."""
         self._sweep_ms = 0
+        self._setbacks = Setbacks(database.clock)
         self._is_ours = False
         self._running: asyncio.Task[None] | None = None
         self._stopping = asyncio.Event()
@@ -121,7 +124,7 @@ class ModelFeeder:
                 return False
             await self._find_queues()
             await self._sweep()
-            moved = [await self._turns.turn(one) for one in list(self._streams.values())]
+            moved = [await self._apart(one, self._turns.turn) for one in list(self._streams.values())]
         except TurnLost:
             self._is_ours = False
             return False
@@ -135,10 +138,32 @@ class ModelFeeder:
         if not self._is_ours and await self._lease.take():
             await self._turns.begin()
             async with self._database.reading() as connection:
-                query = select(stream.c.queue, stream.c.cursor, stream.c.is_scanning, stream.c.scan)
-                self._streams = {row.queue: Stream(*row) for row in await connection.execute(query)}
+                self._streams = {row.queue: Stream(*row) for row in await connection.execute(_STREAMS)}
             self._is_ours, self._find_ms, self._sweep_ms = True, 0, 0
         return self._is_ours
+
+    async def _apart(self, one: Stream, act: Callable[[Stream], Awaitable[bool]]) -> bool:
+        """What goes wrong in one queue, such as with a job that another program wrote, stays there."""
+        if self._setbacks.is_resting(one.queue):
+            return False
+        try:
+            moved = await act(one)
+        except (TurnLost, StoreError, RecordsError):
+            raise
+        except Exception:
+            logger.exception("the read model cannot go on with queue %s, trying again later", one.queue)
+            self._setbacks.note(one.queue)
+            await self._begin_again(one.queue)
+            return False
+        self._setbacks.end(one.queue)
+        return moved
+
+    async def _begin_again(self, queue: str) -> None:
+        """From what was written: what is in hand may be ahead of that."""
+        await self._turns.begin_again(queue)
+        async with self._database.reading() as connection:
+            row = (await connection.execute(_STREAMS.where(stream.c.queue == queue))).one_or_none()
+        self._streams[queue] = Stream(queue) if row is None else Stream(*row)
 
     # ── now and then ─────────────────────────────────────────────────────────────────────
 
@@ -160,12 +185,16 @@ class ModelFeeder:
         if self._sweep_ms and mono_ms < self._sweep_ms:
             return
         for one in list(self._streams.values()):
-            await self._turns.sweep(one)
-            await self._compare(one)
+            await self._apart(one, self._sweep_queue)
         async with self._database.writing() as connection:
             await self._lease.renew(connection)
             await connection.execute(delete(minute).where(minute.c.minute_ms < now_ms - self._keep_minutes_ms))
         self._sweep_ms = mono_ms + _SWEEPING_MS
+
+    async def _sweep_queue(self, one: Stream) -> bool:
+        await self._turns.sweep(one)
+        await self._compare(one)
+        return False
 
     async def _compare(self, one: Stream) -> None:
         """Count as the store counts: what told no event (a queue removed, a priority changed) is found so."""

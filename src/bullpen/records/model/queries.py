@@ -12,7 +12,7 @@ from bullpen.errors import BadOption
 from bullpen.job.state import State
 from bullpen.records.database import Database
 from bullpen.records.model.reading import Lag, Minute, Period, Within, read_counts, read_lag, read_minutes
-from bullpen.records.model.reasons import FailureGroup, read_reasons
+from bullpen.records.model.reasons import FailureGroup, Order, read_reasons
 from bullpen.records.model.searching import JobFilter, find
 from bullpen.records.tables.model import tally
 
@@ -157,11 +157,13 @@ class ReadModel:
         queue: str | None = None,
         queues: Sequence[str] | None = None,
         tenant: str | None = None,
+        since_ms: int | None = None,
+        order: Order = Order.COUNT,
         limit: int = 100,
     ) -> Sequence[FailureGroup]:
-        """The reasons for which jobs failed, the most frequent first; `queues`: of one of these."""
+        """The reasons for which jobs failed; `queues`: of one of these; `since_ms`: of jobs that failed since."""
         async with self._database.reading() as connection:
-            return await read_reasons(connection, Within(queue, tenant), queues, limit)
+            return await read_reasons(connection, Within(queue, tenant), queues, since_ms, order, limit)
 
     async def lag(self) -> dict[str, Lag]:
         """How far behind the model may be, for each queue."""

@@ -55,6 +55,12 @@ class Turns:
         self._scans = {}
         self._firsts = {}
 
+    async def begin_again(self, queue: str) -> None:
+        """After something went wrong there: what is known of it may not be what was written."""
+        await self._writer.begin()
+        self._scans.pop(queue, None)
+        self._firsts = {place: first for place, first in self._firsts.items() if place[0] != queue}
+
     async def turn(self, one: Stream) -> bool:
         """Whether there was something to tell; `is_behind` says whether something is left unread."""
         one.is_behind = False

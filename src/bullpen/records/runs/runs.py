@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import func, select, tuple_
+from sqlalchemy import exists, func, select, tuple_
 
 from bullpen.errors import BadOption, RecordMissing
 from bullpen.records.database import Database
@@ -12,6 +12,7 @@ from bullpen.records.runs.words import (
     FINAL,
     HowFar,
     ProgressEvent,
+    ProgressKind,
     Run,
     RunPage,
     Task,
@@ -24,6 +25,7 @@ from bullpen.records.tables.runs import task as task_table
 
 _LIMIT = 500
 _LAST_BEGUN = 50
+_ASKS = task_table.c.question.is_not(None)
 
 
 class Runs:
@@ -68,10 +70,11 @@ class Runs:
         tenant: str | None = None,
         workspace: str | None = None,
         state: TaskState | None = None,
+        is_asking: bool = False,
         limit: int = 50,
         cursor: str | None = None,
     ) -> RunPage:
-        """The newest first; all tenants' if none is named."""
+        """The newest first; all tenants' if none is named. `is_asking`: those only that wait for a person."""
         if not 1 <= limit <= _LIMIT:
             raise BadOption(f"limit: from 1 to {_LIMIT}, not {limit}")
         place = (run_table.c.created_ms, run_table.c.id)
@@ -82,6 +85,9 @@ class Runs:
             query = query.where(run_table.c.workspace == workspace)
         if state is not None:
             query = query.where(run_table.c.state == state)
+        if is_asking:
+            asks = exists().where(task_table.c.run == run_table.c.id, _ASKS)
+            query = query.where(run_table.c.state == TaskState.SUSPENDED, asks)
         if cursor is not None:
             query = query.where(tuple_(*place) < tuple_(*place_in(cursor)))
         async with self._database.reading(brief=True) as connection:
@@ -109,6 +115,24 @@ class Runs:
         async with self._database.reading(brief=True) as connection:
             rows = (await connection.execute(select(*TASK_COLUMNS).where(*first))).all()
         return {row.run: read_task(row) for row in rows}
+
+    async def asking(self, run_ids: Sequence[str]) -> set[str]:
+        """Those of these runs in which a person is asked, by whichever of their tasks."""
+        async with self._database.reading(brief=True) as connection:
+            rows = await connection.execute(select(task_table.c.run).where(task_table.c.run.in_(run_ids), _ASKS))
+            return {row.run for row in rows}
+
+    async def retries(self, tasks: Sequence[Task]) -> dict[str, int]:
+        """How often each was put back to be gone on with, by the logs of their runs; none for never."""
+        lines = (
+            progress_table.c.run.in_({task.run for task in tasks}),
+            progress_table.c.kind == ProgressKind.JOB_RETRYING,
+            progress_table.c.task.in_([task.id for task in tasks]),
+        )
+        query = select(progress_table.c.task, func.count()).where(*lines).group_by(progress_table.c.task)
+        async with self._database.reading(brief=True) as connection:
+            rows = (await connection.execute(query)).all()
+        return {row[0]: row[1] for row in rows}
 
     async def usual_ms(self, queue: str) -> float | None:
         """How long tasks of a queue take, by the last that began and are over; None if there are none."""

@@ -51,11 +51,12 @@ checkpoint = Table(
     Column("size", BigInteger, nullable=False),
     Column("created_ms", BigInteger, nullable=False),
     Column("expires_ms", BigInteger),
-    UniqueConstraint("task", name="uq_bullpen_checkpoint_task"),
+    Column("number", Integer, nullable=False, server_default="1"),
+    UniqueConstraint("task", "number", name="uq_bullpen_checkpoint_task"),
     Index("ix_bullpen_checkpoint_sha256", "sha256"),
     Index("ix_bullpen_checkpoint_expires", "expires_ms"),
 )
-"""The newest of a task: the one before it goes with the transaction that writes it."""
+"""`number` is that of the task's: calls that were made side by side are not saved in the order of their places."""
 
 part = Table(
     "bullpen_checkpoint_part",
@@ -65,4 +66,4 @@ part = Table(
     PrimaryKeyConstraint("checkpoint", "sha256"),
     Index("ix_bullpen_checkpoint_part_sha256", "sha256"),
 )
-"""Blobs that a checkpoint needs beside its own."""
+"""Blobs that a checkpoint needs beside its own, but for those that an older one of its task names."""

@@ -83,7 +83,8 @@ class Attempts:
 class Bearers:
     """Keys and tokens: so many wrong ones in five minutes from one address.
 
-    What was good a while ago is looked at all the same: who else comes from that address has done nothing.
+    What was good a while ago is looked at all the same: who else comes from that address has done nothing. Nor is one
+    counted that has expired or is revoked: a client that goes on with it would lock out all others behind its proxy.
     """
 
     def __init__(self, clock: Clock, limit: int) -> None:

@@ -9,7 +9,7 @@ from bullpen.records.records import Records
 from bullpen.server.access.attempts import Bearers
 from bullpen.server.access.caller import LOCAL, Caller, CallerKind, named
 from bullpen.server.access.jwt import Tokens
-from bullpen.server.problems import Refused, forbidden
+from bullpen.server.problems import Outdated, Refused, forbidden
 from bullpen.server.settings import ServerSettings, is_loopback
 
 COOKIE = "bullpen_session"
@@ -68,7 +68,7 @@ class Access:
         try:
             caller = await self._of_bearer(credentials)
         except Refused as refused:
-            if refused.code == UNAUTHENTICATED:
+            if refused.code == UNAUTHENTICATED and not isinstance(refused, Outdated):
                 self._bearers.note_wrong(credentials, address)
             raise
         self._bearers.note_good(credentials)
@@ -81,7 +81,9 @@ class Access:
             return await self._tokens.caller(credentials)
         key = await self._records.keys.check(credentials)
         if key is None:
-            raise _unauthenticated("no such API key, or it is revoked or has expired")
+            if await self._records.keys.find(credentials) is not None:
+                raise Outdated("the API key is revoked or has expired")
+            raise _unauthenticated("no such API key")
         queues = None if key.queues is None else frozenset(key.queues)
         return Caller(name=f"key:{key.prefix}", role=key.role, kind=CallerKind.KEY, tenant=key.tenant, queues=queues)
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 import urllib.request
 from collections.abc import Mapping
 from typing import Any, TypeGuard
@@ -12,8 +13,10 @@ from bullpen.clock import Clock
 from bullpen.job.names import is_text
 from bullpen.records.keys import Role
 from bullpen.server.access.caller import Caller, CallerKind, named
-from bullpen.server.problems import Refused
+from bullpen.server.problems import Outdated, Refused
 from bullpen.server.settings import JwtSettings
+
+logger = logging.getLogger("bullpen.server")
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 """With a public key only: with HS256, whoever knows the public key could sign."""
@@ -33,10 +36,12 @@ class Tokens:
         self._clock = clock
         self._keys: dict[str, jwt.PyJWK] = {}
         self._fetched_ms: int | None = None
+        self._is_away = False
+        """Whether its keys could not be fetched the last time."""
         self._fetching = asyncio.Lock()
 
     async def caller(self, token: str) -> Caller:
-        """Whose it is; Refused if it is not good, or does not say enough."""
+        """Whose it is; Refused if it is not good, does not say enough, or cannot be judged at the moment."""
         try:
             key = await self._key_of(jwt.get_unverified_header(token))
             claims: dict[str, Any] = jwt.decode(
@@ -48,6 +53,9 @@ class Tokens:
                 options={"require": ["exp", "sub"]},
                 leeway=10,
             )
+        except jwt.ExpiredSignatureError as error:
+            # Its signature was looked at first.
+            raise Outdated("the token has expired") from error
         except jwt.PyJWTError as error:
             raise _refused(f"the token is not good: {error}") from error
         return _caller_of(claims)
@@ -58,9 +66,13 @@ class Tokens:
             async with self._fetching:
                 if self._is_older_than(_GOOD_MS if kid in self._keys else _AGAIN_MS):
                     await self._fetch()
-        if kid not in self._keys:
-            raise _refused("the token is signed with a key that its issuer does not publish")
-        return self._keys[kid]
+        if kid in self._keys:
+            return self._keys[kid]
+        if self._is_away:
+            # It may be as good as any: a worker that is refused ends, one that is put off asks again.
+            again = {"Retry-After": str(_AGAIN_MS // 1000)}
+            raise Refused("issuer-unavailable", "the keys of the tokens' issuer cannot be fetched", headers=again)
+        raise _refused("the token is signed with a key that its issuer does not publish")
 
     def _is_older_than(self, age_ms: int) -> bool:
         return self._fetched_ms is None or self._clock.mono_ms() - self._fetched_ms >= age_ms
@@ -70,12 +82,13 @@ class Tokens:
             published = await asyncio.to_thread(_read, self._settings.jwks_url)
             keys = jwt.PyJWKSet.from_dict(published).keys
         except (OSError, ValueError, jwt.PyJWTError) as error:
-            if not self._keys:
-                raise Refused("internal", "the keys of the issuer cannot be fetched") from error
-            return  # those of before stay good until it is back
+            logger.warning("the keys of the tokens' issuer cannot be fetched: %s", error)
+            self._is_away = True  # those of before stay good until it is back
+        else:
+            self._is_away = False
+            self._keys = {str(key.key_id or ""): key for key in keys}
         finally:
             self._fetched_ms = self._clock.mono_ms()
-        self._keys = {str(key.key_id or ""): key for key in keys}
 
 
 def _read(url: str) -> dict[str, Any]:

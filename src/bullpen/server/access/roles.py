@@ -20,6 +20,8 @@ PERMISSIONS: dict[str, str] = {
     "providers:read": "See how providers of models are doing.",
     "sandboxes:read": "See the sandboxes of all workers.",
     "sandboxes:write": "Have the sandboxes of all workers replaced.",
+    "outbox:read": "See rows of the outbox that nobody sends.",
+    "outbox:write": "Send such rows again, or drop them.",
     "metrics:read": "See health and metrics.",
     "views:write": "Keep views of one's own.",
     "alerts:read": "See alerts.",
@@ -68,6 +70,24 @@ OF_QUEUES = frozenset(
 )
 """What makes sense within some queues: who sees no others has none of the rest, whatever the role says."""
 
+OF_ALL_TENANTS = frozenset(
+    {
+        "queues:write",
+        "limits:write",
+        "workers:read",
+        "providers:read",
+        "sandboxes:read",
+        "sandboxes:write",
+        "metrics:read",
+        "outbox:read",
+        "outbox:write",
+        "credits:write",
+        "tenants:read",
+        "tenants:write",
+    }
+)
+"""What every route refuses to a caller with a tenant, whatever the role says."""
+
 _READS = frozenset(word for word in PERMISSIONS if word.endswith(":read"))
 _ADMIN_ONLY = frozenset(
     {
@@ -87,7 +107,7 @@ _ADMIN_ONLY = frozenset(
 ROLES: dict[Role, frozenset[str]] = {
     Role.ADMIN: frozenset(PERMISSIONS),
     Role.OPERATOR: frozenset(PERMISSIONS) - _ADMIN_ONLY,
-    Role.REVIEWER: (_READS - _ADMIN_ONLY - {"providers:read"})
+    Role.REVIEWER: (_READS - _ADMIN_ONLY - {"providers:read", "outbox:read"})
     | {"jobs:retry", "jobs:signal", "tasks:answer", "views:write"},
     Role.PRODUCER: frozenset(
         {

@@ -16,4 +16,6 @@ class FailureGroupShown(Shown):
 class FailuresShown(Shown):
     items: list[FailureGroupShown]
     next_cursor: str | None = None
+    has_more: bool = False
+    """There are more reasons than these."""
     behind_ms: int | None

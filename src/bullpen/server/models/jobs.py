@@ -1,5 +1,6 @@
 """Jobs as they are shown: a row of a list, and one with all that is known of it."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ from bullpen.server.models.base import Shown
 from bullpen.server.models.timeline import Activation, Moment
 
 _TRACE = "traceparent"
+_CHILD_FAILED = re.compile("child .+ failed", re.DOTALL)
 
 
 class JobRow(Shown):
@@ -150,6 +152,11 @@ def shown_job(job: JobRecord, *, events: Sequence[Event], has_children: bool, co
         activations=life.activations,
         forgotten=life.forgotten,
     )
+
+
+def without_child(reason: str) -> str:
+    """The same for a caller who may not see the child that failed, if it was one."""
+    return "child failed" if _CHILD_FAILED.fullmatch(reason) else reason
 
 
 def shown_ref(ref: JobRef | None) -> RefShown | None:

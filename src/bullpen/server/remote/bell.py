@@ -98,8 +98,11 @@ class Bell:
             return await self._store.wait(sorted(self._watched), timeout_ms=_LOOK_MS)
         except StoreError as error:
             logger.warning("cannot watch for work: %s", error)
-            self._was_in_vain = True
-            return False
+        except Exception:
+            # Whatever it is, callers whom nothing wakes are worse.
+            logger.exception("the watch for work met an error, trying again")
+        self._was_in_vain = True
+        return False
 
 
 class Bells:

@@ -15,19 +15,22 @@ from bullpen.server.access.caller import Caller
 from bullpen.server.access.watching import Watch
 from bullpen.server.models.events import EventsShown
 from bullpen.server.routes.filtering import tenant_of
-from bullpen.server.routes.routing import Cursor, Text, TheSite, family, own_queues
+from bullpen.server.routes.routing import Text, TheSite, family, own_queues
 from bullpen.server.site import Site
+from bullpen.server.streams.cursors import LONGEST
 from bullpen.server.streams.following import Following
 from bullpen.server.streams.live import LiveView
 from bullpen.server.streams.sending import send_until_left
-from bullpen.server.streams.sse import EventStream
+from bullpen.server.streams.sse import BEAT, EventStream
 from bullpen.server.streams.telling import StreamEvent, Wanted
 from bullpen.server.tenant_names import ids_of
 
 router = family("events")
 
 _STREAM: dict[int | str, dict[str, Any]] = {200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}}
-_BEAT = b": beat\n\n"
+_CURSOR = "^[A-Za-z0-9_.~:+,=/-]*$"
+"""What goes into an address as it is: one of the longest of anything else would be too long for the server there."""
+After = Annotated[str | None, Query(max_length=LONGEST, pattern=_CURSOR)]
 
 
 async def wanted_events(
@@ -71,8 +74,8 @@ async def events(
     caller: EventReader,
     site: TheSite,
     wanted: TheWanted,
-    after: Cursor = None,
-    last_event_id: Annotated[str | None, Header(max_length=8_000)] = None,
+    after: After = None,
+    last_event_id: Annotated[str | None, Header(max_length=LONGEST, pattern=_CURSOR)] = None,
 ) -> EventStream:
     """Events from now on, or from a cursor: server-sent events whose id is the cursor."""
     following = await _following(site, caller, wanted, last_event_id or after)
@@ -83,12 +86,12 @@ async def _frames(following: Following, watch: Watch) -> AsyncGenerator[bytes, N
     one_queue = following.listener.wanted.queue is not None
     async with contextlib.aclosing(following.batches(tells_start=True)) as batches:
         await anext(batches)
-        yield _BEAT  # not sooner: a reader who has seen it misses nothing
+        yield BEAT  # not sooner: a reader who has seen it misses nothing
         async for batch in batches:
             if not await watch.may_go_on():
                 return
             if not batch:
-                yield b"%sid: %s\n\n" % (_BEAT, following.cursor.encode())
+                yield b"%sid: %s\n\n" % (BEAT, following.cursor.encode())
             elif one_queue:
                 yield b"".join([told.numbered_frame for told in batch])
             else:
@@ -98,25 +101,36 @@ async def _frames(following: Following, watch: Watch) -> AsyncGenerator[bytes, N
 
 @router.websocket("/events/ws", name="events.ws")
 async def events_by_socket(
-    socket: WebSocket, caller: EventReader, site: TheSite, wanted: TheWanted, after: Cursor = None
+    socket: WebSocket, caller: EventReader, site: TheSite, wanted: TheWanted, after: After = None
 ) -> None:
-    """The same by WebSocket: one JSON text for each event."""
+    """The same by WebSocket: one JSON text for each event, and cursors where those of the events do not do."""
     following = await _following(site, caller, wanted, after)
     async with contextlib.aclosing(following.batches(tells_start=True)) as batches:
         await anext(batches)
         await socket.accept()  # not sooner: a reader who is let in misses nothing
-        sending = _send_all(socket, batches, site.watches.watch(socket, caller))
+        sending = _send_all(socket, following, batches, site.watches.watch(socket, caller))
         await send_until_left(socket.receive, sending)
     with contextlib.suppress(RuntimeError):  # the caller was quicker
         await socket.close(1001)
 
 
-async def _send_all(socket: WebSocket, batches: AsyncGenerator[Sequence[StreamEvent], None], watch: Watch) -> None:
+async def _send_all(
+    socket: WebSocket, following: Following, batches: AsyncGenerator[Sequence[StreamEvent], None], watch: Watch
+) -> None:
+    one_queue = following.listener.wanted.queue is not None
+    if not one_queue:
+        await _send_cursor(socket, following)
     async for batch in batches:
         if not await watch.may_go_on():
             return
         for told in batch:
             await socket.send_text(told.text.decode())
+        if not (batch and one_queue):
+            await _send_cursor(socket, following)
+
+
+async def _send_cursor(socket: WebSocket, following: Following) -> None:
+    await socket.send_json({"kind": "cursor", "cursor": following.cursor})
 
 
 @router.get("/events/poll")
@@ -124,7 +138,7 @@ async def poll(
     caller: EventReader,
     site: TheSite,
     wanted: TheWanted,
-    after: Cursor = None,
+    after: After = None,
     wait_s: Annotated[float, Query(ge=0, le=30)] = 0,
 ) -> EventsShown:
     """The events after a cursor, waiting for the first; the answer's cursor asks for the next."""
@@ -145,7 +159,9 @@ async def live(request: Request, caller: QueueReader, site: TheSite) -> EventStr
 
 async def _updates(view: LiveView, watch: Watch) -> AsyncGenerator[bytes, None]:
     async with contextlib.aclosing(view.updates()) as updates:
+        await anext(updates)
+        yield BEAT  # not sooner: a reader who has seen it misses nothing
         async for update in updates:
             if not await watch.may_go_on():
                 return
-            yield _BEAT if update is None else b"event: queues\ndata: %s\n\n" % update
+            yield BEAT if update is None else b"event: queues\ndata: %s\n\n" % update

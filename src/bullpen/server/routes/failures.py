@@ -7,6 +7,7 @@ from starlette.requests import Request
 from bullpen.errors import BadOption
 from bullpen.job.record import JobRef
 from bullpen.job.state import State
+from bullpen.records.model.reasons import Order
 from bullpen.records.model.searching import JobFilter
 from bullpen.server.access.allowing import JobReader, JobRetrier, JobWriter
 from bullpen.server.access.caller import Caller
@@ -14,14 +15,16 @@ from bullpen.server.bulk_actions import DONE, Action, act_on, failed_jobs
 from bullpen.server.guarding import BULK, note
 from bullpen.server.models.acting import DeadLettersBody, DeadLettersDone, FailedFilter
 from bullpen.server.models.failures import FailureGroupShown, FailuresShown
-from bullpen.server.models.jobs import JobRows
+from bullpen.server.models.jobs import JobRows, without_child
 from bullpen.server.routes.filtering import TheFilter, tenant_of
 from bullpen.server.routes.jobs import Limit, knows, rows_of
-from bullpen.server.routes.routing import Cursor, Text, TheSite, family
+from bullpen.server.routes.routing import Cursor, Millis, Text, TheSite, family
 from bullpen.server.site import Site
 
 router = family("dead letters")
 many = family("dead letters", BULK)
+
+_REASONS = 100
 
 
 def _filter(caller: Caller, given: FailedFilter) -> JobFilter:
@@ -42,14 +45,27 @@ def _filter(caller: Caller, given: FailedFilter) -> JobFilter:
 
 
 @router.get("/failures")
-async def failures(caller: JobReader, site: TheSite, queue: Text = None, tenant: Text = None) -> FailuresShown:
-    """The reasons for which jobs failed, the most frequent first."""
+async def failures(
+    caller: JobReader,
+    site: TheSite,
+    queue: Text = None,
+    tenant: Text = None,
+    since_ms: Millis = None,
+    order: Order = Order.COUNT,
+) -> FailuresShown:
+    """The reasons for which jobs failed, the first hundred; `since_ms`: for which jobs failed since, and how many."""
     queues = None if caller.queues is None else sorted(caller.queues)
     tenant = tenant_of(caller, tenant)
-    groups = await site.records.jobs.failures(queue=queue, queues=queues, tenant=tenant)
+    groups = await site.records.jobs.failures(
+        queue=queue, queues=queues, tenant=tenant, since_ms=since_ms, order=order, limit=_REASONS + 1
+    )
     told = queue if await knows(site, queue, queues=queues, tenant=tenant) else None
+    items = [FailureGroupShown.model_validate(group) for group in groups]
+    if queues is not None:
+        items = [one.model_copy(update={"error": without_child(one.error)}) for one in items]
     return FailuresShown(
-        items=[FailureGroupShown.model_validate(group) for group in groups],
+        items=items[:_REASONS],
+        has_more=len(items) > _REASONS,
         behind_ms=await site.records.jobs.behind_ms(told),
     )
 
@@ -59,7 +75,7 @@ async def dead_letters(
     caller: JobReader, site: TheSite, wanted: TheFilter, limit: Limit = 50, cursor: Cursor = None
 ) -> JobRows:
     """Failed jobs by filter and words, the newest first."""
-    return await rows_of(site, dataclasses.replace(wanted, states=(State.FAILED,)), limit, cursor)
+    return await rows_of(site, caller, dataclasses.replace(wanted, states=(State.FAILED,)), limit, cursor)
 
 
 @many.post("/dead-letters/retry", name="dead_letters.retry")

@@ -9,7 +9,9 @@ from fastapi import Query
 from bullpen.job.state import State
 from bullpen.records.model.searching import JobFilter
 from bullpen.server.access.allowing import JobReader
-from bullpen.server.models.jobs import JobRow, JobRows, JobShown, shown_job
+from bullpen.server.access.caller import Caller
+from bullpen.server.models.jobs import JobRow, JobRows, JobShown, shown_job, without_child
+from bullpen.server.relatives import events_without_strangers, without_strangers
 from bullpen.server.routes.filtering import TheFilter
 from bullpen.server.routes.routing import Cursor, JobId, QueueName, TheSite, family, has_jobs, job_of
 from bullpen.server.site import Site
@@ -30,18 +32,19 @@ async def jobs(
     cursor: Cursor = None,
 ) -> JobRows:
     """Jobs by filter and words, the newest first."""
-    return await rows_of(site, dataclasses.replace(wanted, states=state or ()), limit, cursor)
+    return await rows_of(site, caller, dataclasses.replace(wanted, states=state or ()), limit, cursor)
 
 
-async def rows_of(site: Site, wanted: JobFilter, limit: int, cursor: str | None) -> JobRows:
+async def rows_of(site: Site, caller: Caller, wanted: JobFilter, limit: int, cursor: str | None) -> JobRows:
     """A page of the read model, and how old it may be."""
     page = await site.records.jobs.list(wanted, limit=limit, cursor=cursor)
     behind_ms = page.behind_ms
     if not page.jobs and not await knows(site, wanted.queue, queues=wanted.queues, tenant=wanted.tenant):
         behind_ms = await site.records.jobs.behind_ms()
-    return JobRows(
-        items=[JobRow.model_validate(job) for job in page.jobs], next_cursor=page.next_cursor, behind_ms=behind_ms
-    )
+    items = [JobRow.model_validate(job) for job in page.jobs]
+    if caller.queues is not None:
+        items = [one.model_copy(update={"error": one.error and without_child(one.error)}) for one in items]
+    return JobRows(items=items, next_cursor=page.next_cursor, behind_ms=behind_ms)
 
 
 async def knows(site: Site, queue: str | None, *, queues: Collection[str] | None, tenant: str | None) -> bool:
@@ -56,10 +59,12 @@ async def knows(site: Site, queue: str | None, *, queues: Collection[str] | None
 async def job(caller: JobReader, site: TheSite, queue: QueueName, job_id: JobId) -> JobShown:
     """One job with all that is known of it, as the store has it now."""
     found = await job_of(site, caller, queue, job_id)
+    events = await site.past.events(found)
+    (found,) = await without_strangers(site.store, caller, [found])
     children = await site.store.children(found.ref, limit=1)
     shown = shown_job(
         found,
-        events=await site.past.events(found),
+        events=events_without_strangers(caller, events),
         has_children=bool(children.children),
         codec=site.queue(queue).codec,
     )

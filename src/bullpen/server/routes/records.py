@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from fastapi import Query, Response
 from starlette.requests import Request
 
+from bullpen.builtin.alerting import read_condition
 from bullpen.errors import BadOption, RecordMissing
 from bullpen.records.audit import AuditFilter
 from bullpen.records.sealing import SEALED
@@ -113,6 +114,9 @@ async def save_alert(request: Request, caller: AlertWriter, site: TheSite, body:
     before = await _alert_of(site, caller, body.id) if body.id else None
     tenant = caller.tenant if before is None else before.tenant
     note(request, target=body.name, tenant=tenant)
+    if before is None or body.is_enabled:
+        # One of another shape looks as if all were well; what is there already may be turned off.
+        read_condition(body.condition)
     if not _counts_own(caller, body.condition):
         raise forbidden("condition: the caller sees some queues only; say one of these as `queue`")
     alert = await site.records.alerts.save(

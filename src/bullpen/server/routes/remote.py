@@ -18,6 +18,7 @@ from bullpen.remote.settling import SettleAnswer, SettleAsk
 from bullpen.server.access.allowing import RemoteWorker
 from bullpen.server.guarding import GuardedRoute
 from bullpen.server.problems import Refused
+from bullpen.server.relatives import without_strangers
 from bullpen.server.routes.routing import TheSite
 
 Asked = TypeVar("Asked")
@@ -82,7 +83,8 @@ async def claim(
 ) -> Response:
     """Take jobs to run, waiting up to `wait_s` for the first; the same `request` again gets the same jobs."""
     async with site.desk.watch(request) as presence:
-        return _answer(await site.desk.claim(caller, ask, presence))
+        claimed = await site.desk.claim(caller, ask, presence)
+        return _answer(messages.ClaimAnswer(await without_strangers(site.store, caller, claimed.jobs)))
 
 
 @_call("wait", messages.WaitAsk, messages.WaitAnswer)

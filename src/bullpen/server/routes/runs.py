@@ -17,7 +17,6 @@ from bullpen.server.guarding import note
 from bullpen.server.models.base import Page
 from bullpen.server.models.comparing import ComparisonShown
 from bullpen.server.models.runs import (
-    CancelBody,
     CancelShown,
     RunEvents,
     RunEventShown,
@@ -26,19 +25,19 @@ from bullpen.server.models.runs import (
     shown_event,
     shown_result,
 )
+from bullpen.server.models.tasks import CancelBody
 from bullpen.server.routes.filtering import tenant_of
 from bullpen.server.routes.routing import Cursor, Name, Text, TheSite, agents_family
 from bullpen.server.run_views import shown_comparison, shown_run, shown_runs
 from bullpen.server.site import Site
 from bullpen.server.streams.lookout import Heard
 from bullpen.server.streams.sending import send_until_left
-from bullpen.server.streams.sse import EventStream
+from bullpen.server.streams.sse import BEAT, EventStream
 
 router = agents_family("runs")
 
 _RUN = "/runs/{run_id}"
 _STREAM: dict[int | str, dict[str, Any]] = {200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}}
-_BEAT = b": beat\n\n"
 _NUMBERS = 2**31
 RunCanceller = Annotated[Caller, allowed("runs:cancel")]
 After = Annotated[int, Query(ge=0, lt=_NUMBERS)]
@@ -52,12 +51,18 @@ async def runs(
     state: TaskState | None = None,
     tenant: Text = None,
     workspace: Text = None,
+    is_asking: bool = False,
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
     cursor: Cursor = None,
 ) -> Page[RunRow]:
-    """Runs, the newest first, each with the beginning of what was asked."""
+    """Runs, the newest first, each with the beginning of what was asked; `is_asking`: those that ask a person."""
     page = await site.records.runs.page(
-        tenant=tenant_of(caller, tenant), workspace=workspace, state=state, limit=limit, cursor=cursor
+        tenant=tenant_of(caller, tenant),
+        workspace=workspace,
+        state=state,
+        is_asking=is_asking,
+        limit=limit,
+        cursor=cursor,
     )
     return Page(items=await shown_runs(site, page.runs), next_cursor=page.cursor)
 
@@ -137,12 +142,12 @@ async def follow(
 
 
 async def _frames(hearing: AsyncGenerator[Heard, None], watch: Watch) -> AsyncGenerator[bytes, None]:
-    yield _BEAT  # the reader knows at once that it is heard
+    yield BEAT  # the reader knows at once that it is heard
     async with contextlib.aclosing(hearing):
         async for heard in hearing:
             if not await watch.may_go_on():
                 return
-            yield b"".join(map(_frame, heard.events)) + _notes(heard) or _BEAT
+            yield b"".join(map(_frame, heard.events)) + _notes(heard) or BEAT
 
 
 def _frame(event: ProgressEvent) -> bytes:

@@ -18,21 +18,19 @@ from bullpen.server.access.caller import Caller
 from bullpen.server.guarding import note
 from bullpen.server.models.base import Done
 from bullpen.server.models.runs import (
-    AnswerBody,
-    ForkBody,
     ForkedShown,
     ResultShown,
     SubmittedShown,
-    TaskBody,
     TaskShown,
     shown_result,
 )
 from bullpen.server.models.steps import TaskMessages, TaskSteps
+from bullpen.server.models.tasks import AnswerBody, ForkBody, TaskBody
 from bullpen.server.routes.filtering import tenant_to_charge
 from bullpen.server.routes.routing import Name, TheSite, agents_family
 from bullpen.server.run_views import shown_message, shown_step, shown_tasks
 from bullpen.server.site import Site
-from bullpen.server.submitting import request_within
+from bullpen.server.submitting import priority_of_fork, request_within
 
 router = agents_family("tasks")
 
@@ -123,13 +121,14 @@ async def fork(request: Request, caller: TaskAdder, site: TheSite, task_id: Name
     """A new run that has its first steps, with what is edited in them, and goes on from there."""
     found = await _task_of(site, caller, task_id)
     note(request, tenant=found.tenant, at=body.at, dry=body.dry)
-    await site.plans.tenant(found.tenant)  # TenantRefused for one that is disabled
+    priority = await priority_of_fork(site, caller, found)
     sent = await site.agents.fork(
         task_id,
         at=body.at,
         prompt=body.prompt,
         edits=[Edit(one.place, one.text) for one in body.edits],
         dry=body.dry,
+        priority=priority,
         tenant=caller.tenant,
         created_by=caller.name,
     )

@@ -131,7 +131,7 @@ async def deliveries(
 ) -> JobRows:
     """Its deliveries, the newest first: each is a job, whose state and error say how it went."""
     found = await _webhook_of(site, caller, webhook_id)
-    return await rows_of(site, JobFilter(queue=QUEUE, tag=tag_of(found.id), tenant=found.tenant), limit, cursor)
+    return await rows_of(site, caller, JobFilter(queue=QUEUE, tag=tag_of(found.id), tenant=found.tenant), limit, cursor)
 
 
 async def _webhook_of(site: Site, caller: Caller, webhook_id: str) -> Webhook:

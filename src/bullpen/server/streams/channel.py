@@ -5,7 +5,7 @@ import logging
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from bullpen.errors import BadOption, StoreUnavailable
+from bullpen.errors import BadOption, StoreError
 from bullpen.queue.trips import new_pauses
 from bullpen.server.streams.listening import Listener
 from bullpen.server.streams.telling import StreamEvent
@@ -181,15 +181,24 @@ class Channel:
     async def _read(self) -> None:
         pauses = new_pauses()
         while True:
-            try:
-                page = await self._next_page()
-            except StoreUnavailable as error:
-                logger.warning("cannot follow the events of %s, trying again: %s", self.queue, error)
+            page = await self._try_next_page()
+            if page is None:
                 await asyncio.sleep(pauses.next_s())
                 continue
             pauses.begin_anew()
             self._take(page)
             await asyncio.sleep(0 if page.is_full else _GATHER_S)
+
+    async def _try_next_page(self) -> EventPage | None:
+        """None if it could not be read."""
+        try:
+            return await self._next_page()
+        except StoreError as error:
+            logger.warning("cannot follow the events of %s, trying again: %s", self.queue, error)
+        except Exception:
+            # Whatever it is, listeners who hear nothing for ever are worse.
+            logger.exception("the reading of the events of %s met an error, trying again", self.queue)
+        return None
 
     async def _next_page(self) -> EventPage:
         try:

@@ -35,7 +35,7 @@ class Following:
             if not self.listener.knows(self._wanted.queue):
                 return self._after or ""
             return places.get(self._wanted.queue, "")
-        return self._cursors.write(places)
+        return self._cursors.write(places, self.listener.own)
 
     async def places(self) -> dict[str, str]:
         """Where it begins; BadOption for a cursor that is none."""
@@ -60,14 +60,18 @@ class Following:
                 yield ()
             for queue, after in places.items():
                 async for told in self._missed(queue, after):
-                    yield told
+                    yield self._as_heard(told)
             while not self.listener.has_ended:
                 if await self.listener.wait(beat_s):
-                    yield self.listener.take()
+                    yield self._as_heard(self.listener.take())
                     await self._hub.rest(self.listener)
                 else:
                     self._hub.catch_up(self.listener)
                     yield ()
+
+    def _as_heard(self, told: Sequence[StreamEvent]) -> Sequence[StreamEvent]:
+        """A caller of some queues is told of no child in others."""
+        return told if self._wanted.queues is None else [one.without_child() for one in told]
 
     async def _missed(self, queue: str, after: str) -> AsyncGenerator[Sequence[StreamEvent], None]:
         """What was logged since its reader left; with the last of it, it is let in to hear the rest."""

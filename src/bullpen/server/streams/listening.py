@@ -13,7 +13,7 @@ class Listener:
 
     def __init__(self, wanted: Wanted, *, limit: int, own: Collection[str] | None = None) -> None:
         self.wanted = wanted
-        self._own = None if own is None else set(own)
+        self.own = None if own is None else set(own)
         """The queues of which it knows, if it must not learn of others; more come with what it hears."""
         self.is_plain = wanted.is_plain
         self.has_ended = False
@@ -34,12 +34,12 @@ class Listener:
 
     def knows(self, queue: str) -> bool:
         """Whether it may be told that something happened there."""
-        return self._own is None or queue in self._own
+        return self.own is None or queue in self.own
 
     def learn(self, queue: str) -> None:
         """Its tenant has something there."""
-        if self._own is not None:
-            self._own.add(queue)
+        if self.own is not None:
+            self.own.add(queue)
 
     def learn_from(self, queue: str, told: Iterable[StreamEvent]) -> None:
         """It knows of a queue with events of its tenant, whether or not it wants to hear these."""

@@ -10,6 +10,9 @@ from bullpen.server.streams.sending import send_until_left
 
 _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
+BEAT = b": beat\nevent: beat\ndata: {}\n\n"
+"""An event too: browsers keep comments from the page, and it is to notice a connection that has died in silence."""
+
 
 class EventStream(Response):
     """Sends what comes; closes where it comes from when the reader has left, at once."""
@@ -22,12 +25,21 @@ class EventStream(Response):
         self._chunks = chunks
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - as ASGI has it
-        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-        await send_until_left(receive, self._send_all(send))
-        with contextlib.suppress(OSError):  # the reader may have left
-            await send({"type": "http.response.body", "body": b"", "more_body": False})
+        has_begun = False
 
-    async def _send_all(self, send: Send) -> None:
-        async with contextlib.aclosing(self._chunks) as chunks:
-            async for chunk in chunks:
+        async def send_all() -> None:
+            nonlocal has_begun
+            async with contextlib.aclosing(self._chunks) as chunks:
+                # Not sooner than there is something to say: a stream that is open is taken to be heard.
+                chunk = await anext(chunks, b"")
+                has_begun = True
+                await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
                 await send({"type": "http.response.body", "body": chunk, "more_body": True})
+                async for chunk in chunks:
+                    await send({"type": "http.response.body", "body": chunk, "more_body": True})
+
+        await send_until_left(receive, send_all())
+        with contextlib.suppress(OSError):  # the reader may have left
+            if not has_begun:
+                await send({"type": "http.response.start", "status": 503, "headers": []})
+            await send({"type": "http.response.body", "body": b"", "more_body": False})

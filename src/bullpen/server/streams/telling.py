@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from bullpen.job.events import Event, EventKind
-from bullpen.server.models.jobs import shown_payload
+from bullpen.server.models.jobs import shown_payload, without_child
 
 GAP = "gap"
 _SIZE = 200
@@ -44,6 +44,14 @@ class StreamEvent(msgspec.Struct, eq=False, gc=False):
     def size(self) -> int:
         """About how much memory it takes."""
         return _SIZE if self.event is None or self.event.value is None else _SIZE + len(self.event.value)
+
+    def without_child(self) -> "StreamEvent":
+        """The same for a caller who may not see the child with which the job failed."""
+        event = self.event
+        if event is None or event.failure is None:
+            return self
+        failure = msgspec.structs.replace(event.failure, message=without_child(event.failure.message))
+        return StreamEvent(self.queue, msgspec.structs.replace(event, failure=failure), self.cursor)
 
     @property
     def kind(self) -> str:

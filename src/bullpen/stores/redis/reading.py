@@ -1,5 +1,6 @@
 """What the scripts answer, as records and events."""
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -18,6 +19,8 @@ from bullpen.stores.redis.keys import Keys
 Fields = dict[bytes, bytes]
 _DELAY_STEP = 4096
 """A delayed score is the run time in ms times this, plus a place in that ms."""
+_MOST, _MOST_COUNT = 2**53 - 1, 2**31 - 1
+"""Other programs may write any number. One beyond these fits into no table, and its job would hold up all others."""
 
 _F = {word: name.encode() for word, name in FIELDS.items()}
 _OF_A_FRESH_JOB = {
@@ -28,8 +31,8 @@ _EPOCH, _ADDED, _STARTED, _WORKER = _F["epoch"], _F["added"], _F["started"], _F[
 _CRASHES = {_F["crash"] + kind.value.encode(): kind.value for kind in CrashKind}
 _STALLED = "job stalled more than allowable limit"
 """BullMQ's text, which it writes without saying of which kind the failure is."""
-_CHILD_FAILED = re.compile(r"child [^ :]+:[^ :]+:[^ ]+ failed")
-"""The same, with the child's key."""
+_CHILD_FAILED = re.compile(r"child( [^ :]+:[^ :]+:[^ ]+)? failed")
+"""The same, with the child's key; ours leaves that out where the child is another tenant's."""
 
 
 class FailureDetails(msgspec.Struct, frozen=True):
@@ -93,7 +96,8 @@ def read_refs(found: Sequence[Sequence[bytes]], keys: Keys) -> tuple[JobRef, ...
 
 def due_ms(score: bytes) -> int:
     """The time at which a delayed job is due, from its score."""
-    return int(float(score)) // _DELAY_STEP
+    due = float(score)
+    return int(due) // _DELAY_STEP if math.isfinite(due) else FOREVER_MS
 
 
 def before_forever(run_at_ms: int | None) -> int | None:
@@ -118,7 +122,7 @@ def read_record(ref: JobRef, state: State, run_at_ms: int | None, flat: Sequence
         data=get(_DATA, b"{}"),
         state=state,
         spec=decode_options(get(_OPTIONS, b"")),
-        priority=_int(get(_PRIORITY)) or 0,
+        priority=_count(get(_PRIORITY)),
         epoch=_int(get(_EPOCH)) or 0,
         added_ms=_int(get(_ADDED)) or 0,
         run_at_ms=before_forever(run_at_ms),
@@ -134,7 +138,7 @@ def _read_rarer(fields: Fields, state: State, keys: Keys) -> dict[str, Any]:
     """What a job that is claimed for the first time has nothing of: most of those that a worker reads."""
     get = fields.get
     doomed, parent, cancelling = get(_F["doomed"]), get(_F["parent_key"]), get(_F["cancelling"])
-    attempts_made = _int(get(_F["attempts_made"]) or get(_F["legacy_attempts_made"])) or 0
+    attempts_made = _count(get(_F["attempts_made"]) or get(_F["legacy_attempts_made"]))
     is_delayed = state is State.DELAYED
     return {
         "attempts_made": attempts_made,
@@ -152,14 +156,25 @@ def _read_rarer(fields: Fields, state: State, keys: Keys) -> dict[str, Any]:
     }
 
 
-def _int(stored: bytes | None) -> int | None:
+def _int(stored: bytes | None, most: int = _MOST) -> int | None:
+    """The nearest number that there may be; None for what is none."""
     if not stored:
         return None
     try:
-        return int(stored)
+        number: float = int(stored)
     except ValueError:
-        # JavaScript may have written a fraction of a millisecond.
-        return int(float(stored))
+        # JavaScript may have written a fraction of a millisecond, or Infinity.
+        try:
+            number = float(stored)
+        except ValueError:
+            return None
+    if -most <= number <= most:
+        return int(number)
+    return None if math.isnan(number) else int(math.copysign(most, number))
+
+
+def _count(stored: bytes | None) -> int:
+    return _int(stored, _MOST_COUNT) or 0
 
 
 def _text(stored: bytes | None) -> str | None:
@@ -211,8 +226,8 @@ def read_failure(message: str, details: bytes | None) -> Failure:
 
 def _crashes(fields: Fields) -> dict[str, int]:
     """By kind, as far as we were told; what only BullMQ counted was noticed by the missing heartbeat."""
-    crashes = {_CRASHES[name]: int(fields[name]) for name in _CRASHES.keys() & fields.keys()}
-    unknown = (_int(fields.get(_F["stalls"])) or 0) - stalls_in(crashes)
+    crashes = {_CRASHES[name]: _count(fields[name]) for name in _CRASHES.keys() & fields.keys()}
+    unknown = _count(fields.get(_F["stalls"])) - stalls_in(crashes)
     if unknown > 0:
         crashes[CrashKind.LOST_HEARTBEAT] = crashes.get(CrashKind.LOST_HEARTBEAT, 0) + unknown
     return crashes
@@ -275,7 +290,7 @@ def _with_more(event: Event, fields: Fields) -> Event:
         run_at_ms=before_forever(_int(get(b"delay"))),
         failure=None if reason is None else read_failure(_text(reason) or "", get(b"failure")),
         other_job_id=_text(get(b"deduplicatedJobId")),
-        count=_int(get(b"count") or get(b"attemptsMade")),
-        priority=_int(get(b"priority")) or 0,
+        count=_int(get(b"count") or get(b"attemptsMade"), _MOST_COUNT),
+        priority=_count(get(b"priority")),
         is_gone=get(b"kept") == b"0",
     )

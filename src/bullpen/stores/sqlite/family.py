@@ -77,7 +77,7 @@ def child_failed(tx: Transaction, key: int, parent: int, reason: str) -> None:
     match policy:
         case OnFailure.FAIL_PARENT:
             _leave_pending(tx, key, parent, UNSUCCESSFUL, None)
-            _doom(tx, parent, JobRef(tx.queue_name(queue), job_id))
+            _doom(tx, parent, key, JobRef(tx.queue_name(queue), job_id))
         case OnFailure.CONTINUE_PARENT:
             _leave_pending(tx, key, parent, IGNORED, reason.encode(errors="backslashreplace"))
             _release(tx, parent)
@@ -127,12 +127,15 @@ def _release(tx: Transaction, key: int, *, not_in: int | None = None) -> None:
         _let_run(tx, parent, parent.delay_ms or 0)
 
 
-def _doom(tx: Transaction, key: int, child: JobRef) -> None:
+def _doom(tx: Transaction, key: int, child: int, ref: JobRef) -> None:
     """It fails as soon as somebody claims it, and until then it need wait for nothing."""
     parent = _find(tx, key)
     if parent is None or parent.state in (COMPLETED, FAILED):
         return
-    doomed = Failure(f"child {child} failed", FailureKind.CHILD_FAILED)
+    # A reason is read by all who see the parent: of another tenant's child it does not say which.
+    (tenant,) = tx.db.execute("SELECT tenant FROM job WHERE key = ?", (child,)).fetchone()
+    message = f"child {ref} failed" if tenant == parent.tenant else "child failed"
+    doomed = Failure(message, FailureKind.CHILD_FAILED)
     tx.db.execute("UPDATE job SET doomed = ? WHERE key = ?", (_encode(doomed), key))
     if parent.state in (WAITING_CHILDREN, DELAYED):
         _let_run(tx, parent, 0)

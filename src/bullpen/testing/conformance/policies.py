@@ -56,6 +56,24 @@ async def test_fail_parent_fails_the_parent_unrun(store: Store) -> None:
     assert await states_of(store, root) == [ChildState.FAILED, ChildState.PENDING]
 
 
+@pytest.mark.parametrize("tenant", [None, "alpha", "beta"])
+async def test_fail_parent_names_no_child_of_another_tenant(store: Store, tenant: str | None) -> None:
+    """The reason names the child if it has the parent's tenant: all who see the parent read it."""
+    root, (child,) = await plant(
+        store, child_with(OnFailure.FAIL_PARENT, tenant=tenant), spec=JobSpec(tenant="alpha")
+    )  # fmt: skip
+    await fail_one(store)
+    doomed = await _fail_as_doomed(store)
+    failed = (await store.job(root)).failure
+    assert failed is not None
+    for failure in (doomed, failed):
+        assert failure.kind == FailureKind.CHILD_FAILED
+        if tenant == "alpha":
+            assert child.id in failure.message
+        else:
+            assert failure.message == "child failed"
+
+
 async def test_fail_parent_does_not_wait_for_the_delay(store: Store) -> None:
     """A parent that was to wait, for others or for its time, fails without that."""
     policy = OnFailure.FAIL_PARENT

@@ -2,6 +2,7 @@
 
 import contextlib
 import gzip
+import hashlib
 import io
 import os
 import stat
@@ -17,6 +18,8 @@ _TMP = "/tmp"  # noqa: S108 - the sandbox's own
 _SCRATCH = (WORKSPACE, _TMP, "/dev/shm")  # noqa: S108
 _MOST_ENTRIES = 10_000
 _MOST_NAMED, _MOST_OF_A_NAME = 10, 200
+_PART = 1 << 20
+_SAVED = (stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK)
 _SEEN = stat.S_IRUSR | stat.S_IXUSR
 
 
@@ -104,33 +107,73 @@ def _kept(entry: tarfile.TarInfo) -> bool:
     return entry.isreg() or entry.isdir() or entry.issym() or entry.islnk()
 
 
+class _Look:
+    """What was in the workspace when it was last packed, by name, and a mark to know that by."""
+
+    mark = 0
+    seen: Mapping[str, bytes] = {}
+
+
 def _pack(wire: Wire, head: Head, _body: bytes) -> Head:
+    """All of the workspace; or, with `since`, what changed since the look that had this mark."""
+    is_all = head.get("since", 0) != _Look.mark or not _Look.mark
+    before = {} if is_all else _Look.seen
     skipped: list[str] = []
     with gzip.GzipFile(fileobj=_Parts(wire, head), mode="wb", compresslevel=1) as packed:
         with tarfile.open(fileobj=packed, mode="w|") as archive:
-            _add_all(archive, head["limit"], skipped)
-    return {"skipped": len(skipped), "names": skipped[:_MOST_NAMED]}
+            seen = _add_changed(archive, head["limit"], before, skipped)
+    gone = b"".join(os.fsencode(name) + b"\0" for name in before.keys() - seen.keys())
+    for start in range(0, len(gone), CHUNK):
+        wire.send({"id": head["id"], "part": "gone"}, gone[start : start + CHUNK])
+    if "since" in head:
+        _Look.mark, _Look.seen = _Look.mark + 1, seen
+    return {"skipped": len(skipped), "names": skipped[:_MOST_NAMED], "is_all": is_all, "mark": _Look.mark}
 
 
-def _add_all(archive: tarfile.TarFile, left: int, skipped: list[str]) -> None:
-    """All of the workspace that can be read; refused if its files have more bytes than are left."""
+def _add_changed(
+    archive: tarfile.TarFile, left: int, before: Mapping[str, bytes], skipped: list[str]
+) -> dict[str, bytes]:
+    """Add what is other than before, of all that can be read; what is there now.
+
+    Refused if the files of the workspace have more bytes than are left.
+    """
+    seen: dict[str, bytes] = {}
     names = ["."]
     while names:  # not by recursion: folders may be nested as deep as a path is long
         name = names.pop()
+        full = os.path.join(WORKSPACE, name)
         try:
-            file, inside = _opened(os.path.join(WORKSPACE, name))
+            file, inside = _opened(full)
         except OSError:
             skipped.append(name.encode("utf-8", "replace").decode()[:_MOST_OF_A_NAME])
             continue
         with file or contextlib.nullcontext():
-            entry = archive.gettarinfo(os.path.join(WORKSPACE, name), name)
-            if entry is None or not _kept(entry):
+            about = os.lstat(full)
+            if stat.S_IFMT(about.st_mode) not in _SAVED:
                 continue
             # As they are read: a file with holes in it takes no room here, and all of its size elsewhere.
-            if entry.isreg() and (left := left - entry.size) < 0:
+            if file and (left := left - about.st_size) < 0:
                 raise Refused("too-large", "the files of the workspace are larger than may be packed")
-            archive.addfile(entry, file)
+            seen[name] = _digest(full, about, file)
+            # A file of two names is sent with both, each time: the archive has to say that they are one.
+            if before.get(name) != seen[name] or (file and about.st_nlink > 1):
+                archive.addfile(archive.gettarinfo(full, name), file)
         names += [f"{name}/{one}" for one in sorted(inside, reverse=True)]
+    return seen
+
+
+def _digest(full: str, about: os.stat_result, file: BinaryIO | None) -> bytes:
+    """Of all that is kept. Times alone do not tell: a file that is written by way of memory has the old ones."""
+    digest = hashlib.sha256(f"{about.st_mode} {about.st_nlink if file else 0} ".encode())
+    if stat.S_ISLNK(about.st_mode):
+        digest.update(os.fsencode(os.readlink(full)))
+        return digest.digest()
+    digest.update(f"{about.st_mtime_ns} ".encode())
+    if file:
+        while data := file.read(_PART):
+            digest.update(data)
+        file.seek(0)
+    return digest.digest()
 
 
 def _opened(full: str) -> tuple[BinaryIO | None, list[str]]:

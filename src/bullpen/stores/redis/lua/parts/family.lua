@@ -65,7 +65,9 @@ local function doom_parent(queue, id, child_key, now)
   local job_key = queue.base .. id
   -- One that ended is known by its record: it may not be in its place yet.
   if redis.call("EXISTS", job_key) == 0 or redis.call("HEXISTS", job_key, FIELD.finished) == 1 then return end
-  redis.call("HSET", job_key, FIELD.doomed, "child " .. child_key .. " failed")
+  -- A reason is read by all who see the parent: of another tenant's child it does not say which.
+  local is_own = redis.call("HGET", child_key, FIELD.tenant) == redis.call("HGET", job_key, FIELD.tenant)
+  redis.call("HSET", job_key, FIELD.doomed, is_own and "child " .. child_key .. " failed" or "child failed")
   local prev
   if redis.call("ZREM", queue.waiting_children, id) == 1 then
     prev = "waiting-children"
