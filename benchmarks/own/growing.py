@@ -7,17 +7,19 @@ then a few times more while the store counts its own work.
 import asyncio
 import contextlib
 import dataclasses
+import os
 import statistics
 import sys
 import time
 from collections import defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from benchmarks.own.gauges import Gauge, RedisGauge, SqliteGauge, deepest_tree, thread_cpu_ns
 from benchmarks.own.operations import BATCHES, LEASE_MS, TICK_EVERY_MS, Line, life, looks, tick
 from benchmarks.own.places import Place, Spot
+from benchmarks.redis.server import process_of
 from benchmarks.trials import WentWrong
 from bullpen.stores.base import Store
 from bullpen.stores.redis import RedisStore
@@ -28,7 +30,7 @@ TIME, WRITER, DEPTH = "time", "writer's CPU", "levels of the deepest tree"
 _AT_ONCE = 5_000
 _THROUGH_AT_ONCE = 1_000
 _UNTIL_FORGOTTEN_MS = 2 * LEASE_MS
-_WARM_UP, _TIMED, _COUNTED = 5, 60, 9
+_WARM_UP, _TIMED, _COUNTED = 5, 200, 9
 _PER_GROUP = 3
 
 Found = dict[tuple[str, str], float]
@@ -113,12 +115,14 @@ async def measure(place: Place, folder: Path, dimension: Dimension, sizes: Seque
     """What was found of each operation at each size."""
     found: dict[int, Found] = {}
     async with contextlib.AsyncExitStack() as stack:
-        grounds = [await stack.enter_async_context(_filled(place, folder, dimension, size)) for size in sizes]
+        core = stack.enter_context(_away_from_a_core()) if place.is_redis else None
+        grounds = [await stack.enter_async_context(_filled(place, folder, dimension, size, core)) for size in sizes]
+        await asyncio.to_thread(os.sync)  # or the system writes what filled the large ones while they are timed
         for ground in grounds:
             await ground.warm_up()
-        # In turn, so that a slow moment of the machine meets all sizes alike.
-        for _ in range(_TIMED):
-            for ground in grounds:
+        # In turn, and each first as often as last, so that a slow moment of the machine meets all sizes alike.
+        for n in range(_TIMED):
+            for ground in grounds if n % 2 else reversed(grounds):
                 await ground.cycle()
         for ground in grounds:
             for detour in await ground.count():
@@ -129,12 +133,32 @@ async def measure(place: Place, folder: Path, dimension: Dimension, sizes: Seque
     return found
 
 
+@contextlib.contextmanager
+def _away_from_a_core() -> Iterator[int | None]:
+    """Leave one core to the servers, if there are two: the system lets one server share our core and another not, for
+    minutes, and to wake one elsewhere takes as long as a small operation.
+    """
+    if not hasattr(os, "sched_setaffinity") or len(before := os.sched_getaffinity(0)) < 2:
+        yield None
+        return
+    core = max(before)
+    os.sched_setaffinity(0, before - {core})
+    try:
+        yield core
+    finally:
+        os.sched_setaffinity(0, before)
+
+
 @contextlib.asynccontextmanager
-async def _filled(place: Place, folder: Path, dimension: Dimension, size: int) -> AsyncIterator[Ground]:
+async def _filled(
+    place: Place, folder: Path, dimension: Dimension, size: int, core: int | None
+) -> AsyncIterator[Ground]:
     own = folder / f"{size}"
     own.mkdir()
     clock = ManualClock(int(time.time() * 1000))
     async with place.opened(own) as spot, _opened(place, spot, clock) as store:
+        if spot.port is not None and core is not None:
+            os.sched_setaffinity(await asyncio.to_thread(process_of, spot.port), {core})
         line = Line(store, clock, kept=None)
         await dimension.fill(line, size)
         yield Ground(store, spot, line, dimension, size)

@@ -40,6 +40,11 @@ async def running_redis(folder: Path, *, aof: bool = False) -> AsyncIterator[int
         yield port
 
 
+def process_of(port: int) -> int:
+    with contextlib.closing(redis.Redis(HOST, port)) as client:
+        return int(client.info("server")["process_id"])
+
+
 async def _until_ready(running: asyncio.subprocess.Process, port: int) -> None:
     try:
         async with asyncio.timeout(_START_S):
