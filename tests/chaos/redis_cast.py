@@ -112,8 +112,8 @@ class Cast:
         enough = self.noted_bytes(name) + more_bytes
 
         async def look() -> int:
-            gone = [role for role, process in self._living if process.returncode is not None]
-            assert gone == [], f"ended by themselves: see {self._folder}"
+            gone = [(role, process.returncode) for role, process in self._living if process.returncode is not None]
+            assert gone == [], f"ended by themselves: {gone}; see {self._folder}"
             return self.noted_bytes(name)
 
         await until(look, lambda noted: noted >= enough, limit_s=PATIENCE_S)
