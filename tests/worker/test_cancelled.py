@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
 
 import pytest
 
@@ -23,20 +24,9 @@ class _Held(StoreAround):
     def another(self) -> "_Held":
         return type(self)(self.inner.another(), self._is_held)
 
-    async def exchange(
-        self,
-        settlements: Sequence[Settlement],
-        wants: Mapping[str, int],
-        *,
-        worker: str,
-        lease_ms: int,
-        request: str,
-        at_most: int | None = None,
-    ) -> Exchanged:
+    async def exchange(self, settlements: Sequence[Settlement], wants: Mapping[str, int], **rest: Any) -> Exchanged:
         def ask() -> Awaitable[Exchanged]:
-            return self.inner.exchange(
-                settlements, wants, worker=worker, lease_ms=lease_ms, request=request, at_most=at_most
-            )
+            return self.inner.exchange(settlements, wants, **rest)
 
         return await self._go(settlements, ask)
 

@@ -142,19 +142,8 @@ class LateAnswers(StoreAround):
     def another(self) -> "LateAnswers":
         return LateAnswers(self.inner.another(), self._told)
 
-    async def exchange(
-        self,
-        settlements: Sequence[Settlement],
-        wants: Mapping[str, int],
-        *,
-        worker: str,
-        lease_ms: int,
-        request: str,
-        at_most: int | None = None,
-    ) -> Exchanged:
-        answer = await self.inner.exchange(
-            settlements, wants, worker=worker, lease_ms=lease_ms, request=request, at_most=at_most
-        )
+    async def exchange(self, settlements: Sequence[Settlement], wants: Mapping[str, int], **rest: Any) -> Exchanged:
+        answer = await self.inner.exchange(settlements, wants, **rest)
         if answer.claimed.jobs:
             await until(self._was_told, bool)
         return answer

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import msgspec
 
@@ -26,19 +27,8 @@ class _Blocked(StoreAround):
     def another(self) -> "_Blocked":
         return _Blocked(self.inner.another(), self._was_blocked)
 
-    async def exchange(
-        self,
-        settlements: Sequence[Settlement],
-        wants: Mapping[str, int],
-        *,
-        worker: str,
-        lease_ms: int,
-        request: str,
-        at_most: int | None = None,
-    ) -> Exchanged:
-        answer = await self.inner.exchange(
-            settlements, wants, worker=worker, lease_ms=lease_ms, request=request, at_most=at_most
-        )
+    async def exchange(self, settlements: Sequence[Settlement], wants: Mapping[str, int], **rest: Any) -> Exchanged:
+        answer = await self.inner.exchange(settlements, wants, **rest)
         if answer.claimed.jobs and not self._was_blocked.is_set():
             self._was_blocked.set()
             await self._keep_waiting()

@@ -4,6 +4,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pytest
 
@@ -40,24 +41,13 @@ class AwayStore(StoreAround):
             raise StoreUnavailable("away")
         return await self.inner.settle(settlements, request=request)
 
-    async def exchange(
-        self,
-        settlements: Sequence[Settlement],
-        wants: Mapping[str, int],
-        *,
-        worker: str,
-        lease_ms: int,
-        request: str,
-        at_most: int | None = None,
-    ) -> Exchanged:
+    async def exchange(self, settlements: Sequence[Settlement], wants: Mapping[str, int], **rest: Any) -> Exchanged:
         if settlements:
             now_s = time.monotonic()
             self._away.first_verdict_s = self._away.first_verdict_s or now_s
             if now_s < self._away.first_verdict_s + self._away.verdicts_s:
                 raise StoreUnavailable("away")
-        return await self.inner.exchange(
-            settlements, wants, worker=worker, lease_ms=lease_ms, request=request, at_most=at_most
-        )
+        return await self.inner.exchange(settlements, wants, **rest)
 
 
 @pytest.fixture
