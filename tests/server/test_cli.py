@@ -93,16 +93,18 @@ async def test_rows_of_the_outbox_are_listed_sent_and_dropped(tmp_path: Path) ->
             await give_problem(records, job_id)
     listed = _bullpen(tmp_path, "outbox", "list").stdout
     assert all(word in listed for word in ("one", "two", "three", "mail", "in doubt"))
-    one, two, _ = json.loads(_bullpen(tmp_path, "outbox", "list", "--json").stdout)
+    one, two, three = json.loads(_bullpen(tmp_path, "outbox", "list", "--json").stdout)
     sent = json.loads(_bullpen(tmp_path, "outbox", "resend", str(one["number"]), "--json").stdout)
     assert sent == [{"number": one["number"], "queue": "mail", "job_id": "one"}]
     assert "dropped: 2 (mail/two)" in _bullpen(tmp_path, "outbox", "discard", str(two["number"])).stdout
-    gone = _bullpen(tmp_path, "outbox", "discard", str(two["number"]))
+    gone = _bullpen(tmp_path, "outbox", "discard", str(three["number"]), str(two["number"]))
     assert (gone.returncode, "[record-missing]" in gone.stderr) == (1, True)
-    assert [row["job_id"] for row in json.loads(_bullpen(tmp_path, "outbox", "--json").stdout)] == ["three"]
+    assert "dropped: 3 (mail/three)" in gone.stdout, "what was done before is told all the same"
+    assert json.loads(_bullpen(tmp_path, "outbox", "--json").stdout) == []
     async with await Records.open(f"sqlite:{tmp_path / '.bullpen' / 'records.db'}") as records:
         entries = (await records.audit.list()).entries
     assert [(entry.action, entry.details["job"]) for entry in entries] == [
+        ("outbox.discard", "mail/three"),
         ("outbox.discard", "mail/two"),
         ("outbox.resend", "mail/one"),
     ]

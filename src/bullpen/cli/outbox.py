@@ -11,9 +11,11 @@ from bullpen.cli.tables import Cell, Column
 from bullpen.cli.times import ago
 from bullpen.cli.verb import OK, Verb, add_json, whole
 from bullpen.clock import SYSTEM_CLOCK
+from bullpen.job.record import JobRef
 
 if TYPE_CHECKING:
     from bullpen.records.outbox_rows import OutboxProblem, OutboxRows
+    from bullpen.records.records import Records
 
 _EXAMPLES = """
   bullpen outbox list                                   rows that nobody sends, and why
@@ -54,17 +56,25 @@ async def run(args: argparse.Namespace, show: Show) -> int:
         if args.act not in ("resend", "discard"):
             await _list(rows, getattr(args, "limit", 100), show)
             return OK
-        decide = rows.resend if args.act == "resend" else rows.discard
-        decided = {}
+        await _decide(records, rows, args, show)
+    return OK
+
+
+async def _decide(records: "Records", rows: "OutboxRows", args: argparse.Namespace, show: Show) -> None:
+    """One after the other; what was decided before one that is not there is told all the same."""
+    decide = rows.resend if args.act == "resend" else rows.discard
+    decided: dict[int, JobRef] = {}
+    try:
         for number in args.numbers:
             decided[number] = ref = await decide(number)
             await note(records, f"outbox.{args.act}", str(number), None, job=str(ref))
-    what = "on their way again, once a relay runs" if args.act == "resend" else "dropped"
-    show.answer(
-        [{"number": number, "queue": ref.queue, "job_id": ref.id} for number, ref in decided.items()],
-        f"{what}: {', '.join(f'{number} ({ref})' for number, ref in decided.items())}",
-    )
-    return OK
+    finally:
+        if decided:
+            what = "on their way again, once a relay runs" if args.act == "resend" else "dropped"
+            show.answer(
+                [{"number": number, "queue": ref.queue, "job_id": ref.id} for number, ref in decided.items()],
+                f"{what}: {', '.join(f'{number} ({ref})' for number, ref in decided.items())}",
+            )
 
 
 async def _list(rows: "OutboxRows", limit: int, show: Show) -> None:
