@@ -224,11 +224,7 @@ async def test_the_sandbox_of_a_killed_worker_is_reaped_by_another_which_goes_on
     async with pool_of(registry.folder, "heir") as heir:
         # The pool reaps when it starts; nothing of the dead one's is left.
         assert registry.entries() == []
-
-        async def alive() -> list[tuple[int, int]]:
-            return marked(f"SANDBOX={left.id}")
-
-        await until(alive, lambda found: found == [])
+        assert marked(f"SANDBOX={left.id}") == []
         assert not is_alive(int(left.token["pid"]), int(left.token["started"]))
         async with agents_with(asks_to_spin, tools, deposit=0, surroundings=Sandboxed(heir)) as agents:
             worker = agents.pen.worker(options=LIVES)

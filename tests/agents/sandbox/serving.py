@@ -51,7 +51,7 @@ class _Server:
         assert task
         self._handling.add(task)
         try:
-            verb, path, _ = (await reader.readline()).decode().split(" ", 2)
+            verb, path, _ = (await reader.readuntil(b"\n")).decode().split(" ", 2)
             headers = await _headers(reader)
             body = await reader.readexactly(int(headers.get("content-length", 0)))
             self.headers.append(headers)

@@ -158,13 +158,14 @@ class _Process:
         self._headers = {"Authorization": f"Basic {user}", **({"X-Access-Token": token} if token else {})}
         self._came = asyncio.StreamReader(limit=1 << 22)
         self._pid: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        self._tasks: list[asyncio.Task[None]] = []
+        self._listening: asyncio.Task[None] | None = None
+        self._life: asyncio.Task[None] | None = None
         self._ended = False
 
     async def open(self) -> None:
         # Owned by this channel, and ended by `close`.
-        self._tasks.append(asyncio.create_task(self._listen(), name=f"e2b {self.remote}"))
-        self._tasks.append(asyncio.create_task(self._extend_life(), name=f"life of e2b {self.remote}"))
+        self._listening = asyncio.create_task(self._listen(), name=f"e2b {self.remote}")
+        self._life = asyncio.create_task(self._extend_life(), name=f"life of e2b {self.remote}")
         async with asyncio.timeout(60):
             await self._pid
 
@@ -210,17 +211,22 @@ class _Process:
         return await self._came.readexactly(count)
 
     async def kill(self) -> None:
+        # First: one that cannot be ended now is not to be had for longer, and one that is gone not to be asked for.
+        await _cancel(self._life)
         if not self._ended:
             await self._driver.end(self.remote)
             self._ended = True  # not before: what could not be ended is to be ended by a later call
 
     async def close(self) -> None:
-        for task in self._tasks:
-            task.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks)
+        await _cancel(self._listening)
         if self._pid.done() and not self._pid.cancelled():
             self._pid.exception()  # told already
 
     def oom_killed(self) -> bool:
         return False
+
+
+async def _cancel(task: asyncio.Task[None] | None) -> None:
+    if task is not None:
+        task.cancel()
+        await asyncio.wait([task])

@@ -2,11 +2,14 @@
 
 import contextlib
 import os
+import select
 import signal
 from pathlib import Path
 
 _STARTED = 19
 """Its place in /proc/PID/stat, counted after the program's name."""
+_END_MS = 5_000
+"""How long a killed process is waited for: the kernel may take a while to tear its namespaces down."""
 
 
 def start_time(pid: int) -> int | None:
@@ -23,7 +26,7 @@ def is_alive(pid: int, started: int) -> bool:
 
 
 def end_process(pid: int, started: int) -> bool:
-    """Kill that very process; false if it is gone."""
+    """Kill that very process, and wait until it has ended; false if it is gone."""
     try:
         handle = os.pidfd_open(pid)
     except OSError:
@@ -33,6 +36,9 @@ def end_process(pid: int, started: int) -> bool:
         if not is_alive(pid, started):
             return False
         signal.pidfd_send_signal(handle, signal.SIGKILL)
+        ended = select.poll()
+        ended.register(handle, select.POLLIN)
+        ended.poll(_END_MS)
     except ProcessLookupError:
         return False
     finally:

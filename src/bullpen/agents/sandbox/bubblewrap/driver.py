@@ -62,13 +62,17 @@ class BubblewrapDriver:
         return token
 
     async def reap(self, token: Mapping[str, str | int]) -> None:
-        if token.get("pid"):  # else its owner died while it made one
-            await asyncio.to_thread(end_process, int(token["pid"]), int(token["started"]))
-        # One whose owner died before it could ask to die with it waits for ever.
-        for pid, started in await asyncio.to_thread(marked, mark(str(token["id"]))):
-            end_process(pid, started)
+        await asyncio.to_thread(_end_processes, token)
         if self.cgroups and "cgroup" in token:
             await self.cgroups.group(Path(str(token["cgroup"])).name).remove()
 
     async def close(self) -> None:
         pass
+
+
+def _end_processes(token: Mapping[str, str | int]) -> None:
+    if token.get("pid"):  # else its owner died while it made one
+        end_process(int(token["pid"]), int(token["started"]))
+    # One whose owner died before it could ask to die with it waits for ever.
+    for pid, started in marked(mark(str(token["id"]))):
+        end_process(pid, started)
