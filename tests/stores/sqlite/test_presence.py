@@ -1,5 +1,6 @@
 """Who is known and who is woken. Only SQLite has neighbours: Redis tells its clients by itself."""
 
+import contextlib
 import fcntl
 import os
 import shutil
@@ -11,6 +12,7 @@ import pytest
 from bullpen.job.record import CrashLimits
 from bullpen.job.spec import NewJob
 from bullpen.stores.sqlite.presence import DeadProcess, Neighbours, Presence, find_dead
+from bullpen.stores.sqlite.transaction import CANCELS, EVENTS, WORK
 from tests.support.sqlite_harness import SqliteHarness
 
 
@@ -29,7 +31,7 @@ def open_pipe(folder: Path, instance: str) -> int:
 
 def is_woken(pipe: int) -> bool:
     try:
-        return os.read(pipe, 10) == b"!"
+        return os.read(pipe, 10) == bytes((WORK,))
     except BlockingIOError:
         return False
 
@@ -40,18 +42,50 @@ def set_time(folder: Path, time_ns: int) -> None:
 
 def test_all_others_are_woken_and_not_oneself(folder: Path) -> None:
     own, other = open_pipe(folder, "own"), open_pipe(folder, "other")
-    Neighbours(folder, "own").wake()
+    Neighbours(folder, "own").wake(WORK)
     assert is_woken(other)
     assert not is_woken(own)
+
+
+def test_one_is_woken_by_what_somebody_there_waits_for(tmp_path: Path) -> None:
+    """News of all else are none to it: busy workers would keep each other awake with every commit."""
+    other = Presence(tmp_path / "queue.db", "other")
+    neighbours = Neighbours(other.folder, "own")
+    neighbours.wake(WORK | EVENTS | CANCELS)
+    assert other.drain_wakeups() == 0
+    other.wait_for(WORK | CANCELS)
+    neighbours.wake(EVENTS)
+    assert other.drain_wakeups() == 0
+    neighbours.wake(WORK | EVENTS)
+    neighbours.wake(CANCELS)
+    assert other.drain_wakeups() == WORK | EVENTS | CANCELS
+    other.wait_for(0)
+    neighbours.wake(WORK)
+    assert other.drain_wakeups() == 0
+    other.close()
+
+
+def test_one_whose_pipe_was_full_hears_of_all_topics(tmp_path: Path) -> None:
+    """A full pipe takes no more: what was told last is not in it."""
+    other = Presence(tmp_path / "queue.db", "other")
+    other.wait_for(WORK | CANCELS)
+    neighbours = Neighbours(other.folder, "own")
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(other.wake_fd, bytes((WORK,) * 4096))
+    neighbours.wake(CANCELS)
+    assert other.drain_wakeups() & CANCELS
+    assert other.drain_wakeups() == 0
+    other.close()
 
 
 def test_one_who_came_after_the_list_was_made_is_woken(folder: Path) -> None:
     """The list is kept as long as the folder stays as it is."""
     set_time(folder, time.time_ns() - 10**12)
     neighbours = Neighbours(folder, "own")
-    neighbours.wake()
+    neighbours.wake(WORK)
     late = open_pipe(folder, "late")
-    neighbours.wake()
+    neighbours.wake(WORK)
     assert is_woken(late)
 
 
@@ -60,10 +94,10 @@ def test_one_who_came_within_the_same_moment_is_woken(folder: Path) -> None:
     neighbours = Neighbours(folder, "own")
     moment_ns = time.time_ns()
     set_time(folder, moment_ns)
-    neighbours.wake()
+    neighbours.wake(WORK)
     late = open_pipe(folder, "late")
     set_time(folder, moment_ns)
-    neighbours.wake()
+    neighbours.wake(WORK)
     assert is_woken(late)
 
 
@@ -71,11 +105,11 @@ def test_one_who_has_gone_does_no_harm(folder: Path) -> None:
     other = open_pipe(folder, "other")
     neighbours = Neighbours(folder, "own")
     set_time(folder, time.time_ns() - 10**12)
-    neighbours.wake()
+    neighbours.wake(WORK)
     os.close(other)
-    neighbours.wake()
+    neighbours.wake(WORK)
     (folder / "other.wake").unlink()
-    neighbours.wake()
+    neighbours.wake(WORK)
 
 
 def test_one_who_is_about_to_enter_is_not_taken_for_dead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from bullpen import CrashLimits, JobRef, Queue, SqliteStore, State
+from bullpen import CrashLimits, JobRef, NewJob, Queue, SqliteStore, State
+from bullpen.stores.base import Notice
 from bullpen.stores.sqlite import looking
 from tests.support import programs
 from tests.support.programs import command, run, start
@@ -111,6 +112,35 @@ async def test_an_idle_worker_writes_nothing_for_a_neighbour_s_jobs(
         assert store._file.writer.commits == before
         await Queue(store, "elsewhere").add("one")
         assert len((await waiting).claimed.jobs) == 1
+
+
+async def test_who_waits_for_cancels_does_not_look_for_a_neighbour_s_jobs(
+    store: SqliteStore, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each worker always waits for cancels: looking at each commit of the others, they would hold each other up."""
+    looked = asyncio.Event()
+    look, looks = looking.notices, []
+
+    def noted(db: sqlite3.Connection, worker: str) -> list[Notice]:
+        looks.append(worker)
+        loop.call_soon_threadsafe(looked.set)
+        return look(db, worker)
+
+    loop = asyncio.get_running_loop()
+    monkeypatch.setattr(looking, "notices", noted)
+    producer = await start(command(programs.add_when_told, path))
+    start_of_log = (await store.events("work", after=None, limit=1, timeout_ms=0)).cursor
+    waiting = asyncio.create_task(store.notices("w", timeout_ms=60_000))
+    async with asyncio.timeout(30):
+        await looked.wait()
+        hearing = asyncio.create_task(store.events("work", after=start_of_log, limit=1, timeout_ms=60_000))
+        await producer.communicate(b"now\n")
+        assert (await hearing).events
+        assert looks == ["w"]
+        await store.add([NewJob("work", "two", id="two")], request="add")
+        (job,) = (await store.claim({"work": 1}, worker="w", lease_ms=30_000, request="claim")).jobs
+        await store.cancel(job.lease.ref, reason="enough")
+        assert [notice.reason for notice in await waiting] == ["enough"]
 
 
 async def test_the_folder_of_presences_may_vanish(store: SqliteStore) -> None:

@@ -16,6 +16,8 @@ import sqlite3
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import reduce
+from operator import or_
 from pathlib import Path
 from typing import TypeVar
 
@@ -82,14 +84,15 @@ os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
 class Waiter:
-    """One who waits for news of a kind, on its own event loop."""
+    """One who waits for news about something, on its own event loop."""
 
-    def __init__(self, concerns: Callable[[News], bool]) -> None:
+    def __init__(self, topic: int, concerns: Callable[[News], bool]) -> None:
+        self.topic = topic
         self.concerns = concerns
         self.since = 0
         """The last commit before it came: what that told is old by now."""
         self.knows = False
-        """Whether news of its kind woke it, and not only that a neighbour has some."""
+        """Whether news that concerns it woke it, and not only that a neighbour has some on its topic."""
         self._loop = asyncio.get_running_loop()
         self._news = asyncio.Event()
 
@@ -180,20 +183,25 @@ class SharedFile:
         waiter.since = self.writer.commits
         with self._joining:
             self._waiters.add(waiter)
+            self._show_topics()
             self._someone_waits.set()
 
     def leave(self, waiter: Waiter) -> None:
         # Under the lock: whoever joins on another event loop in between would wait unwatched.
         with self._joining:
             self._waiters.discard(waiter)
+            self._show_topics()
             if not self._waiters:
                 self._someone_waits.clear()
+
+    def _show_topics(self) -> None:
+        self.presence.wait_for(reduce(or_, {waiter.topic for waiter in self._waiters}, 0))
 
     def _on_commit(self, news: News) -> None:
         for waiter in self._all_waiters():
             if news.number > waiter.since and waiter.concerns(news):
                 waiter.wake(knows=True)
-        self._neighbours.wake()
+        self._neighbours.wake(news.topics)
 
     def _watch_pipe(self) -> None:
         """Wake everyone when another process has news; while nobody waits, let the pipe fill."""
@@ -202,9 +210,10 @@ class SharedFile:
         while not self._closing.is_set():
             self._someone_waits.wait()
             pipe.poll()
-            self.presence.drain_wakeups()
+            topics = self.presence.drain_wakeups()
             for waiter in self._all_waiters():
-                waiter.wake()
+                if waiter.topic & topics:
+                    waiter.wake()
 
     def _all_waiters(self) -> tuple[Waiter, ...]:
         with self._joining:
@@ -234,5 +243,5 @@ class SharedFile:
             db.close()
         self._closing.set()
         self._someone_waits.set()
-        os.write(self.presence.wake_fd, b"!")
+        os.write(self.presence.wake_fd, b"\0")
         self._waker.join()

@@ -59,13 +59,14 @@ class OpenFile:
         self,
         timeout_ms: int,
         *,
+        topic: int,
         concerns: Callable[[News], bool],
         look: Callable[[], Awaitable[T]],
         enough: Callable[[T], bool],
     ) -> T:
         """Look, and look again at each news that concerns us, until there is enough or no time left."""
         file = self._file
-        waiter = Waiter(concerns)
+        waiter = Waiter(topic, concerns)
         deadline_ms = self._clock.mono_ms() + timeout_ms
         file.join(waiter)
         try:

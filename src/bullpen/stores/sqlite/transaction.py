@@ -56,6 +56,10 @@ class QueueBook:
         self.name_of[number] = name
 
 
+WORK, EVENTS, CANCELS = 1, 2, 4
+"""What news can be about; together they make up a byte that travels between processes."""
+
+
 class News:
     """What a commit has for those who wait."""
 
@@ -68,8 +72,12 @@ class News:
         self.number = 0
         """Of the commit, as its writer counts them."""
 
+    @property
+    def topics(self) -> int:
+        return (WORK if self.runnable else 0) | (EVENTS if self.told else 0) | (CANCELS if self.cancelling else 0)
+
     def __bool__(self) -> bool:
-        return bool(self.told or self.runnable or self.cancelling)
+        return self.topics > 0
 
 
 class Transaction:

@@ -8,6 +8,7 @@ from bullpen.job.state import State
 from bullpen.stores.base import ChildPage, Counts, EventPage, JobPage, LogPage
 from bullpen.stores.sqlite import looking
 from bullpen.stores.sqlite.opened import OpenFile
+from bullpen.stores.sqlite.transaction import EVENTS
 
 
 class Looking(OpenFile):
@@ -16,6 +17,7 @@ class Looking(OpenFile):
     ) -> EventPage:
         return await self._look_until(
             timeout_ms if after is not None else 0,
+            topic=EVENTS,
             concerns=lambda news: queue in news.told,
             look=lambda: self._file.read(lambda db: looking.events(db, queue, after, limit, without)),
             enough=lambda page: bool(page.events or page.gap or page.is_full),

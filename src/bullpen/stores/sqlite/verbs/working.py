@@ -15,6 +15,7 @@ from bullpen.stores.sqlite.exchanging import exchange
 from bullpen.stores.sqlite.file import Waiter
 from bullpen.stores.sqlite.opened import OpenFile
 from bullpen.stores.sqlite.requests import answer_add, answer_exchange
+from bullpen.stores.sqlite.transaction import CANCELS, WORK
 
 
 class Working(OpenFile):
@@ -93,7 +94,7 @@ class Working(OpenFile):
     async def wait(self, queues: Sequence[str], *, timeout_ms: int) -> bool:
         wanted = frozenset(queues)
         file = self._file
-        waiter = Waiter(lambda news: not wanted.isdisjoint(news.runnable))
+        waiter = Waiter(WORK, lambda news: not wanted.isdisjoint(news.runnable))
         deadline_ms = self._clock.mono_ms() + timeout_ms
         # Joined before the look: what is committed in between wakes us.
         file.join(waiter)
@@ -140,6 +141,7 @@ class Working(OpenFile):
     async def notices(self, worker: str, *, timeout_ms: int) -> Sequence[Notice]:
         return await self._look_until(
             timeout_ms,
+            topic=CANCELS,
             concerns=lambda news: news.cancelling,
             look=lambda: self._file.read(lambda db: looking.notices(db, worker)),
             enough=bool,
