@@ -1,12 +1,13 @@
 """The Lua sources: how they are loaded, and that each says what it takes and gives."""
 
+import re
 from pathlib import Path
 
 import pytest
 
 import bullpen.stores.redis
 from bullpen.job.spec import NewJob
-from bullpen.stores.redis import RedisStore
+from bullpen.stores.redis import RedisStore, scripts
 from bullpen.stores.redis.keys import LAYOUT
 from tests.support.redis_harness import RedisHarness
 
@@ -40,3 +41,13 @@ def test_no_script_spells_a_key(source: Path) -> None:
     """Keys are spelt in keys.py alone."""
     for key in LAYOUT.values():
         assert f'.. "{key}"' not in source.read_text()
+
+
+@pytest.mark.parametrize(
+    "script", [one for one in vars(scripts).values() if isinstance(one, scripts.Script)], ids=lambda one: one.name
+)
+def test_a_script_has_the_modules_that_its_parts_ask_for(script: scripts.Script) -> None:
+    """Lua would notice a missing one only when it is first asked for, which may be rare."""
+    modules = "|".join(path.stem for path in (LUA / "modules").iterdir())
+    for asked in re.finditer(rf"\b({modules})\(\)[.\[]", script.text):
+        assert f"local function {asked[1]}()\n" in script.text[: asked.start()]

@@ -9,7 +9,7 @@ from bullpen.job.trees import check_children, check_trees, flatten
 from bullpen.stores.base import Added, Child, ChildPage, ChildState
 from bullpen.stores.redis.asking import ask_add, ask_add_children
 from bullpen.stores.redis.reading import read_added
-from bullpen.stores.redis.scripts import ADD, ADD_CHILDREN, ADD_PLAIN, CHILDREN
+from bullpen.stores.redis.scripts import ADD, ADD_CHILDREN, CHILDREN
 from bullpen.stores.redis.site import MISSING, Site
 from bullpen.stores.redis.steering import job_missing
 
@@ -20,16 +20,10 @@ _START = "0"
 async def add(site: Site, jobs: Sequence[NewJob], request: str) -> list[Added]:
     check_trees(jobs)
     message = ask_add(site.keys, jobs, site.clock.now_ms())
-    script = ADD_PLAIN if all(map(_is_plain, jobs)) else ADD
-    answer = await site.connection.run(script, site.keys.request(request), message)
+    answer = await site.connection.run(ADD, site.keys.request(request), message)
     if isinstance(answer, int):
         raise _not_free(jobs, answer)
     return read_added(answer, jobs, site.keys)
-
-
-def _is_plain(job: NewJob) -> bool:
-    """Neither a group, nor children, nor a subject: what `ADD_PLAIN` has no parts for."""
-    return job.spec.group is None and job.spec.dedup is None and not job.children
 
 
 async def add_children(site: Site, lease: Lease, jobs: Sequence[NewJob], request: str) -> list[Added]:

@@ -44,6 +44,7 @@ _decode_details = msgspec.json.Decoder(FailureDetails).decode
 _decode_texts = msgspec.json.Decoder(tuple[str, ...]).decode
 
 
+_ADD_OUTCOMES = {outcome.value.encode(): outcome for outcome in AddOutcome}
 _OUTCOMES = {outcome.value.encode(): outcome for outcome in SettleOutcome}
 _LEFT_OUT = b"left-out"
 """The script's word for what stands below a duplicate."""
@@ -51,8 +52,8 @@ _LEFT_OUT = b"left-out"
 
 def read_added(answer: Sequence[Any], jobs: Sequence[NewJob], keys: Keys) -> list[Added]:
     """The answers of the roots, each with those of its children."""
-    if answer and answer[0] == b"full":
-        _, base, group, waiting, most, more = answer
+    if answer and isinstance(answer[0], list):
+        _, base, group, waiting, most, more = answer[0]
         raise GroupFull(
             f"group {group.decode()!r} of queue {keys.queue_of(base)!r} has {waiting} of {most} jobs waiting:"
             f" {more} more would be too many; nothing was added"
@@ -61,13 +62,13 @@ def read_added(answer: Sequence[Any], jobs: Sequence[NewJob], keys: Keys) -> lis
     return [_read_added(job, told) for job in jobs]
 
 
-def _read_added(job: NewJob, told: Iterator[Sequence[bytes]]) -> Added:
-    job_id, outcome = next(told)
-    children = tuple(_read_added(child, told) for child in job.children)
+def _read_added(job: NewJob, told: Iterator[bytes]) -> Added:
+    job_id, outcome = next(told), next(told)
+    children = tuple([_read_added(child, told) for child in job.children]) if job.children else ()
     if outcome == _LEFT_OUT:
         return Added("", AddOutcome.DUPLICATE)
-    word = AddOutcome(outcome.decode())
-    return Added(job_id.decode(), word, children if word == AddOutcome.ADDED else ())
+    word = _ADD_OUTCOMES[outcome]
+    return Added(job_id.decode(), word, children if word is AddOutcome.ADDED else ())
 
 
 def read_exchanged(answer: Sequence[Any], keys: Keys) -> Exchanged:
@@ -106,9 +107,9 @@ def before_forever(run_at_ms: int | None) -> int | None:
 
 
 def _read_claimed(job: Sequence[Any], written: Sequence[bytes], keys: Keys) -> ClaimedJob:
-    base, job_id, token, epoch, fields = job
+    base, job_id, token, epoch = job[-4:]
     ref = JobRef(keys.queue_of(base), job_id.decode())
-    known = [*fields, *written, _EPOCH, b"%d" % epoch]
+    known = [*job[:-4], *written, _EPOCH, b"%d" % epoch]
     return ClaimedJob(Lease(ref, token.decode(), epoch), read_record(ref, State.ACTIVE, None, known, keys))
 
 

@@ -1,6 +1,8 @@
 """The Lua scripts: each put together from its parts once, run by its SHA.
 
-A script is its parts and its body in one text. `KEY.x`, `FIELD.x` and `OPTION.x` stand for
+A script is its parts and its body in one text. Its functions are made anew at each call, so what
+few calls need is a module: made when it is first asked for, by its name, as in `groups().stand(…)`.
+A module ends with the table of what others use of it. `KEY.x`, `FIELD.x` and `OPTION.x` stand for
 the stored names of keys.py and codec.py and are replaced by them here; everything that
 differs from call to call is an argument.
 """
@@ -31,13 +33,21 @@ class Script:
 
     @functools.cached_property
     def text(self) -> str:
-        sources = [_read(f"parts/{part}") for part in self._parts]
+        sources = [_read_part(part) for part in self._parts]
         return "\n".join([f"#!lua flags={self._flags}", *sources, _read(self.name)])
 
     @functools.cached_property
     def sha(self) -> str:
         # Redis names a script by this digest; nothing is protected by it.
         return hashlib.sha1(self.text.encode(), usedforsecurity=False).hexdigest()
+
+
+def _read_part(name: str) -> str:
+    """A part as it is, or a module as the function that makes it once: `groups()`."""
+    if not _LUA.joinpath(f"modules/{name}.lua").is_file():
+        return _read(f"parts/{name}")
+    make = f"(function()\n{_read(f'modules/{name}')}end)()"
+    return f"local {name}_made\nlocal function {name}()\n{name}_made = {name}_made or {make}\nreturn {name}_made\nend\n"
 
 
 @functools.cache
@@ -51,21 +61,18 @@ def _stored_name(match: re.Match[str]) -> str:
 
 _GROUPS = ("queue", "groups")
 _LINE = (*_GROUPS, "line")
-_KEEPING = (*_LINE, "family", "jobs")
-_ADDING = (*_KEEPING, "kinship", "insert", "trees")
-_ENDING = (*_ADDING, "lease", "finish")
-_RELEASING = (*_ENDING, "release")
+_KEEPING = (*_LINE, "family", "jobs", "forgetting")
+_ADDING = (*_KEEPING, "kinship", "subjects", "adding", "trees")
+_ENDING = (*_ADDING, "lease", "trimming", "freeing", "finishing", "failing", "batch")
+_RELEASING = (*_ENDING, "releasing")
 _REMOVING = (*_ENDING, "place", "remove")
+_SETTLING = (*_RELEASING, "steps", "closing", "verdicts", "settle")
+_CLAIMING = ("limits", "strays", "activate", "turns", "take")
 
 # Producing and working. All but `add` run on a full server too: it must be able to drain.
-# The functions of a script are made anew at each call, so jobs that have no group, no family and no subject are
-# added by the same script without the parts that only those need.
-ADD_PLAIN = Script("add", parts=("memory", "queue", "line", "insert", "trees"))
 ADD = Script("add", parts=("memory", *_ADDING, "sizes"))
 ADD_CHILDREN = Script("add_children", parts=("memory", *_ADDING, "sizes", "lease"))
-EXCHANGE = Script(
-    "exchange", parts=("memory", "time", *_RELEASING, "steps", "closing", "settle", "limits", "take"), flags="allow-oom"
-)
+EXCHANGE = Script("exchange", parts=("memory", "time", *_SETTLING, *_CLAIMING), flags="allow-oom")
 RENEW = Script("renew", parts=("queue", "lease"), flags="allow-oom")
 ABANDON = Script("abandon", parts=("memory", *_RELEASING), flags="allow-oom")
 RUNNABLE = Script("runnable", parts=("time", "queue", "limits"), flags="allow-oom")
@@ -117,7 +124,7 @@ IDLE_SCHEDULES = Script("idle_schedules", parts=("queue", "schedule"), flags="no
 APPEND_JOURNAL = Script("append_journal", parts=("queue", "steps"), flags="allow-oom")
 READ_JOURNAL = Script("read_journal", parts=("queue",), flags="no-writes")
 FORK_JOURNAL = Script("fork_journal", parts=(*_GROUPS, "place", "steps"))
-FORGET_JOURNAL = Script("forget_journal", parts=(*_GROUPS, "jobs", "place"), flags="allow-oom")
+FORGET_JOURNAL = Script("forget_journal", parts=(*_KEEPING, "place"), flags="allow-oom")
 SIGNAL = Script("signal", parts=("memory", *_LINE, "place", "steps", "signals"))
 
 # Looking.

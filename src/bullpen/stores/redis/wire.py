@@ -7,6 +7,7 @@ place in the order: the answer is read and dropped, and the connection serves th
 
 import asyncio
 import collections
+import contextlib
 import socket
 import ssl
 from collections.abc import Sequence
@@ -54,7 +55,19 @@ class Wire(asyncio.Protocol):
 
     async def call_in_a_row(self, *commands: Sequence[Words]) -> list[Any]:
         """Have these carried out one right after the other; the answers of all, or the first error."""
-        return await asyncio.gather(*self._send(*commands))
+        answers = self._send(*commands)
+        try:
+            # With the last all are here; to gather them would take the loop another turn.
+            with contextlib.suppress(redis.exceptions.RedisError, OSError):
+                await answers[-1]
+        except asyncio.CancelledError:
+            for answer in answers:
+                answer.cancel()
+            raise
+        for error in [answer.exception() for answer in answers]:
+            if error is not None:
+                raise error
+        return [answer.result() for answer in answers]
 
     def _send(self, *commands: Sequence[Words]) -> list[asyncio.Future[Any]]:
         if self._transport is None or not self.is_open:

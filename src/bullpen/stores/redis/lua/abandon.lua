@@ -14,8 +14,8 @@ for place = count_claimed(memory), 1, -1 do
   local queue, token = queues[number], lease_token(memory.token, place)
   if is_held(queue, id, token, epoch) and leave_active(queue, id) then
     local job = read_job(queue, id)
-    if job.group then end_in_group(queue, job.group, id) end
-    release(queue, id, job, nil, nil, asked.now)
+    if job.group then groups().end_in_group(queue, job.group, id) end
+    releasing().release(queue, id, job, nil, nil, asked.now)
     returned = returned + 1
   end
 end

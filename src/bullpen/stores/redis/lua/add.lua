@@ -4,9 +4,9 @@
          queue, …}, jobs = {{queue, id?, name, data, options, delay?, priority?, lifo?, dedup?, tenant?, group?,
          start_by?, parent?, policy?, has_children?}, …}, has_trees?, has_groups?};
          `queue` counts from 1, and so does `parent`, the place of the job's parent
-  Returns {{id, "added" | "duplicate" | "deduplicated" | "replaced" | "kept-last" | "left-out"}, …} in the order
+  Returns {id, "added" | "duplicate" | "deduplicated" | "replaced" | "kept-last" | "left-out", id, …} in the order
           asked, or the place of a child that is another's: then nothing changed
-          or {"full", base, group, how many wait there, how many may, how many more}, and nothing was added
+          or {{"full", base, group, how many wait there, how many may, how many more}}, and nothing was added
   Emits added, waiting, delayed, waiting-children, duplicated, deduplicated, removed ]]
 local memory_key, asked = KEYS[1], cmsgpack.unpack(ARGV[1])
 
@@ -14,13 +14,13 @@ local remembered = recall(memory_key)
 if remembered then return remembered.added end
 
 local queues = open_queues(asked.queues)
-local conflict = asked.has_trees and find_conflict(queues, asked.jobs, asked.now)
+local conflict = asked.has_trees and trees().find_conflict(queues, asked.jobs, asked.now)
 if conflict then return conflict end
-local full = asked.has_groups and find_full(queues, asked.jobs, asked.now)
+local full = asked.has_groups and sizes().find_full(queues, asked.jobs, asked.now)
 if full then return full end
 
-for i, count in ipairs(asked.counts) do take_numbers(queues[i], count) end
-local added = insert_all(queues, asked.jobs, asked.now)
+for i, count in ipairs(asked.counts) do adding().take_numbers(queues[i], count) end
+local added = trees().insert_all(queues, asked.jobs, asked.now)
 announce(queues)
 remember(memory_key, { added = added }, asked.memory_ms)
 return added

@@ -11,12 +11,12 @@ if remembered then return remembered.added end
 local queues, lease = open_queues(asked.queues), asked.lease
 local head = { queue = queues[lease.queue], id = lease.id, is_older = true }
 if not is_held(head.queue, head.id, lease.token, lease.epoch) then return "lease-lost" end
-local conflict = find_conflict(queues, asked.jobs, asked.now, head)
+local conflict = trees().find_conflict(queues, asked.jobs, asked.now, head)
 if conflict then return conflict end
-local full = find_full(queues, asked.jobs, asked.now)
+local full = sizes().find_full(queues, asked.jobs, asked.now)
 if full then return full end
-for i, count in ipairs(asked.counts) do take_numbers(queues[i], count) end
-local added = insert_all(queues, asked.jobs, asked.now, head)
+for i, count in ipairs(asked.counts) do adding().take_numbers(queues[i], count) end
+local added = trees().insert_all(queues, asked.jobs, asked.now, head)
 announce(queues)
 remember(memory_key, { added = added }, asked.memory_ms)
 return added

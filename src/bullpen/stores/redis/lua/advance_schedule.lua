@@ -16,6 +16,6 @@ if redis.call("EXISTS", queue.base .. asked.tick.id) == 1 then return "refused" 
 redis.call("ZADD", queue.base .. KEY.schedulers, asked.next, asked.id)
 redis.call("HINCRBY", schedule_key, FIELD.schedule_ticks, 1)
 redis.call("HSET", schedule_key, FIELD.schedule_count, asked.count)
-insert(queue, asked.tick, asked.now)
+adding().insert(queue, asked.tick, asked.now)
 announce({ queue })
 return "done"

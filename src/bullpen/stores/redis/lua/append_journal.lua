@@ -8,13 +8,13 @@
 local asked = cmsgpack.unpack(ARGV[1])
 local queue, id, entries = open_queue(asked.base, asked.own), asked.id, asked.entries
 
-if not is_running(queue, id, asked.epoch) then return "lost" end
-if asked.receive and not done_at(queue, id, entries[1].place) then
-  local packed, payload = find_signal(queue, id, { asked.receive })
+if not steps().is_running(queue, id, asked.epoch) then return "lost" end
+if asked.receive and not steps().done_at(queue, id, entries[1].place) then
+  local packed, payload = steps().find_signal(queue, id, { asked.receive })
   if not packed then return "none" end
   redis.call("LREM", queue.own .. KEY.mailbox .. id, 1, packed)
   entries[1].value = payload
 end
 local standing = {}
-for i, entry in ipairs(entries) do standing[i] = append(queue, id, entry, asked.now) end
+for i, entry in ipairs(entries) do standing[i] = steps().append(queue, id, entry, asked.now) end
 return standing

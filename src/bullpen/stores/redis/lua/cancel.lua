@@ -31,6 +31,6 @@ if state == "active" then
   return "cancelling"
 end
 leave_place(queue, id, state)
-fail(queue, id, job, state, cancellation(asked.reason), job.attempts_made, asked.now)
+failing().fail(queue, id, job, state, failing().cancellation(asked.reason), job.attempts_made, asked.now)
 close_batch({ queue }, asked.now)
 return "cancelled"

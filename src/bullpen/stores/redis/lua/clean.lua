@@ -14,7 +14,7 @@ local is_finished = state == "completed" or state == "failed"
 
 local function is_old(id, score)
   if is_finished then return tonumber(score) <= entered_by end
-  if is_pending_tick(queue, id) then return false end
+  if forgetting().is_pending_tick(queue, id) then return false end
   local found = redis.call("HMGET", queue.base .. id, FIELD.entered, FIELD.added)
   return (tonumber(found[1] or found[2] or nil) or now) <= entered_by
 end
@@ -26,7 +26,7 @@ for _, entry in ipairs(entries) do
   local id, score = entry[1], entry[2]
   if is_old(id, score) then
     leave_place(queue, id, state)
-    if is_finished then forget_job(queue, id, now) else remove_job(queue, id, state, true, now) end
+    if is_finished then forgetting().forget_job(queue, id, now) else remove_job(queue, id, state, true, now) end
     gone = gone + 1
   else
     stay = stay + 1

@@ -6,5 +6,5 @@
 local queue, now, delay = open_queue(ARGV[1], ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 
 max_events(queue)
-if delay > 0 then close_queue(queue, delay, now) end
+if delay > 0 then closing().close_queue(queue, delay, now) end
 return "done"

@@ -8,7 +8,7 @@ local queue = open_queue(ARGV[1], ARGV[2])
 
 if not exists(queue) then return {} end
 local is_paused = redis.call("HEXISTS", queue.meta, FIELD.paused) == 1
-local plain, prioritized = count_grouped(queue)
+local plain, prioritized = groups().count_grouped(queue)
 return {
   redis.call("LLEN", queue.wait) + redis.call("LLEN", queue.paused) + plain,
   redis.call("ZCARD", queue.prioritized) + prioritized,

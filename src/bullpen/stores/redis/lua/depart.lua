@@ -9,7 +9,7 @@ if not exists(queue) then return "missing" end
 
 -- A subject with a time of its own stays: late producers are still to be throttled.
 local function leave_subject(id, dedup_id)
-  if not owns_subject(queue, id, dedup_id) then return end
+  if not freeing().owns_subject(queue, id, dedup_id) then return end
   redis.call("DEL", queue.base .. KEY.dedup_next .. dedup_id)
   local subject_key = queue.base .. KEY.dedup .. dedup_id
   if redis.call("PTTL", subject_key) == -1 then redis.call("DEL", subject_key) end
@@ -19,12 +19,12 @@ local function let_go(id, state)
   local found = redis.call("HMGET", queue.base .. id, FIELD.dedup_id, FIELD.tenant)
   leave_place(queue, id, state)
   if found[1] and state ~= "completed" and state ~= "failed" then leave_subject(id, found[1]) end
-  forget_job(queue, id, now)
+  forgetting().forget_job(queue, id, now)
   emit(queue, found[2] or nil, "removed", "jobId", id, "prev", state)
 end
 
 local function has_to_stay(id, state, signals)
-  if state == "active" or is_pending_tick(queue, id) then return true end
+  if state == "active" or forgetting().is_pending_tick(queue, id) then return true end
   return redis.call("LLEN", queue.own .. KEY.mailbox .. id) > signals
 end
 

@@ -16,7 +16,9 @@ local function gather(place, state)
   local ids = state == "waiting" and redis.call("LRANGE", place, -first, -1) or redis.call("ZRANGE", place, 0, first - 1)
   for _, id in ipairs(ids) do
     if #leaving == limit then return end
-    if not is_pending_tick(queue, id) then leaving[#leaving + 1] = { place = place, id = id, state = state } end
+    if not forgetting().is_pending_tick(queue, id) then
+      leaving[#leaving + 1] = { place = place, id = id, state = state }
+    end
   end
 end
 
@@ -24,13 +26,13 @@ end
 gather(queue.paused, "waiting")
 gather(queue.wait, "waiting")
 gather(queue.prioritized, "prioritized")
-gather(grouped_key(queue), "grouped")
+gather(groups().grouped_key(queue), "grouped")
 if with_delayed then gather(queue.delayed, "delayed") end
 for _, job in ipairs(leaving) do
   local state = job.state
   if state == "grouped" then
-    state = state_in_group(queue, job.id)
-    leave_group_line(queue, job.id)
+    state = groups().state_in_group(queue, job.id)
+    groups().leave_group_line(queue, job.id)
   elseif state == "waiting" then
     redis.call("LREM", job.place, -1, job.id)
   else

@@ -6,7 +6,7 @@
   long before it runs. One that finds nothing is not remembered, so that the same request may come again.
   The same request again gets the first answer, with those of its jobs that are still held under it.
   Returns {{"settled" | "lease-lost" | "pending-children", …}, next due ms or "",
-           {{base, id, token, epoch, record fields}, …}, {{base, id}, …} of jobs that failed here for good,
+           {{record fields, …, base, id, token, epoch}, …}, {{base, id}, …} of jobs that failed here for good,
            start ms, worker}; the last two are what the claim wrote into the records after they were read, or ""
            if they have it
   Emits completed, failed, retries-exhausted, stalled, waiting, delayed, waiting-children, active, drained and
@@ -18,15 +18,14 @@ lease.given = 0
 local has_waited = not asked.now
 if has_waited then asked.now = server_ms() + asked.ahead end
 
--- The answer that was given before, with those of its jobs that are still held. These are functions since the locals
--- of a script's parts are nearly as many as Lua allows.
+-- The answer that was given before, with those of its jobs that are still held.
 local function answer_again(remembered)
   local queues, claimed = open_queues(remembered.queues), {}
   for place = 1, count_claimed(remembered) do
     local number, id, epoch = claimed_at(remembered, place)
     local queue, token = queues[number], lease_token(remembered.token, place)
     local fields = is_held(queue, id, token, epoch) and redis.call("HGETALL", queue.base .. id) or {}
-    if #fields > 0 then claimed[#claimed + 1] = { queue.base, id, token, epoch, fields } end
+    if #fields > 0 then claimed[#claimed + 1] = as_claimed(fields, queue, id, token, epoch) end
   end
   return { remembered.settled, remembered.due or "", claimed, remembered.failed or {}, "", "" }
 end
@@ -39,7 +38,7 @@ local function claim(queues, wants, memory)
     if due then memory.due = math.min(memory.due or due, due) end
     for _, job in ipairs(jobs) do
       claimed[#claimed + 1] = job
-      note_claimed(memory, want.queue, job[2], job[4])
+      note_claimed(memory, want.queue, job[#job - 2], job[#job])
     end
   end
   return claimed

@@ -8,5 +8,5 @@ local queue, id = open_queue(ARGV[1], ARGV[2]), ARGV[3]
 local state = state_of_job(queue, id)
 if not state then return "missing" end
 if state == "active" then return state end
-delete_steps(queue, id)
+forgetting().delete_steps(queue, id)
 return "done"

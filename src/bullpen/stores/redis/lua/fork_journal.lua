@@ -23,5 +23,5 @@ for place = 0, math.min(asked.at, places) - 1 do
     copied = copied + 1
   end
 end
-if copied > 0 then note_steps(target, to_id, asked.now) end
+if copied > 0 then steps().note_steps(target, to_id, asked.now) end
 return copied

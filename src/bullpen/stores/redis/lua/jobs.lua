@@ -11,7 +11,7 @@ local newest_first, is_grouped, after_score, seen = ARGV[5] ~= "", ARGV[6] ~= ""
 
 if not exists(queue) then return "missing" end
 local is_list = not is_grouped and (state == "waiting" or state == "active")
-local zset = is_grouped and grouped_key(queue) or queue[state] or queue.waiting_children
+local zset = is_grouped and groups().grouped_key(queue) or queue[state] or queue.waiting_children
 local own_size = size_of_own(queue, state)
 local grouped_size, grouped_before = grouped_part(queue, state)
 local size = own_size + grouped_size

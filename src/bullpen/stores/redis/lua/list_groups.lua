@@ -23,10 +23,10 @@ local function oldest(group)
   return found[1] or found[2] or ""
 end
 
-local page = { words(group_defaults(queue)) }
+local page = { words(groups().group_defaults(queue)) }
 for _, name in ipairs(redis.call("ZRANGEBYLEX", queue.own .. KEY.groups, first, last, "LIMIT", 0, limit)) do
-  local group = open_group(queue, name)
-  local closed = closed_until(group)
+  local group = groups().open_group(queue, name)
+  local closed = groups().closed_until(group)
   page[#page + 1] = { name, group.waiting, group.active, group.is_paused and "paused" or "",
     closed > now and closed or "", oldest(group), words(group.said) }
 end

@@ -17,9 +17,11 @@ local function obliterate_job(id)
   local dedup_id, parent_key = found[1], found[2]
   if dedup_id then redis.call("DEL", queue.base .. KEY.dedup .. dedup_id, queue.base .. KEY.dedup_next .. dedup_id) end
   redis.call("DEL", queue.base .. id .. KEY.lock)
-  delete_record(queue, id)
+  forgetting().delete_record(queue, id)
   -- A parent in this queue goes too; if it were released, it would be left behind.
-  if parent_key and find_relative(queue, parent_key) ~= queue then child_gone(queue, id, parent_key, now) end
+  if parent_key and family().find_relative(queue, parent_key) ~= queue then
+    family().child_gone(queue, id, parent_key, now)
+  end
   gone = gone + 1
 end
 
@@ -31,9 +33,9 @@ for _, set in ipairs({ queue.prioritized, queue.own .. KEY.grouped, queue.delaye
   for i = 1, #popped, 2 do obliterate_job(popped[i]) end
 end
 local own = queue.own
-local groups = redis.call("ZPOPMIN", own .. KEY.groups, limit - gone)
-for i = 1, #groups, 2 do
-  local name = groups[i]
+local listed = redis.call("ZPOPMIN", own .. KEY.groups, limit - gone)
+for i = 1, #listed, 2 do
+  local name = listed[i]
   redis.call("DEL", own .. KEY.group_settings .. name, own .. KEY.group_state .. name,
     own .. KEY.group_line .. name, own .. KEY.group_active .. name)
   gone = gone + 1

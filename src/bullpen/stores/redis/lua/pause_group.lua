@@ -13,6 +13,6 @@ if is_paused then
 else
   redis.call("HDEL", settings_key, FIELD.paused)
 end
-touch_group(queue, name)
+groups().touch_group(queue, name)
 announce({ queue })
 return "done"

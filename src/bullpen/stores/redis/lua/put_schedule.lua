@@ -29,6 +29,6 @@ if kept[2] then redis.call("HSET", schedule_key, FIELD.schedule_skipped, kept[2]
 if kept[3] then redis.call("HSET", schedule_key, FIELD.schedule_running, kept[3]) end
 redis.call("ZADD", queue.base .. KEY.schedulers, asked.next or asked.rest_at, asked.id)
 max_events(queue) -- the queue exists from now on
-if asked.tick then insert(queue, asked.tick, asked.now) end
+if asked.tick then adding().insert(queue, asked.tick, asked.now) end
 announce({ queue })
 return "done"

@@ -19,32 +19,32 @@ end
 
 -- The job and all below it that are still there, each parent before its children.
 local function family_of(root_state)
-  local family = { { queue = queue, id = id, state = root_state } }
+  local members = { { queue = queue, id = id, state = root_state } }
   local place = 1
-  while family[place] do
-    local parent_key = family[place].queue.base .. family[place].id
+  while members[place] do
+    local parent_key = members[place].queue.base .. members[place].id
     for _, key in ipairs(child_keys(parent_key)) do
-      local child_queue, child_id = find_relative(queue, key)
+      local child_queue, child_id = family().find_relative(queue, key)
       -- Another job may have the id of a child that is gone.
       if child_id and redis.call("HGET", key, FIELD.parent_key) == parent_key then
         local state = state_of_job(child_queue, child_id)
-        if state then family[#family + 1] = { queue = child_queue, id = child_id, state = state } end
+        if state then members[#members + 1] = { queue = child_queue, id = child_id, state = state } end
       end
     end
     place = place + 1
   end
-  return family
+  return members
 end
 
 local state = state_of_job(queue, id)
 if not state then return "missing" end
 local is_over = state == "completed" or state == "failed" or state == "active"
-if not is_over and is_pending_tick(queue, id) then return "scheduled" end
-local family = family_of(state)
-for _, member in ipairs(family) do
+if not is_over and forgetting().is_pending_tick(queue, id) then return "scheduled" end
+local members = family_of(state)
+for _, member in ipairs(members) do
   if member.state == "active" then return "active" end
 end
-for _, member in ipairs(family) do
+for _, member in ipairs(members) do
   leave_place(member.queue, member.id, member.state)
   remove_job(member.queue, member.id, member.state, false, now)
 end

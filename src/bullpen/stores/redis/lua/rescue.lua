@@ -41,9 +41,9 @@ end
 local function take_back(queue, id)
   if not leave_active(queue, id) then return end
   local job = read_job(queue, id)
-  if job.group then end_in_group(queue, job.group, id) end
+  if job.group then groups().end_in_group(queue, job.group, id) end
   if redis.call("EXISTS", queue.base .. id) == 0 then return end
-  if release(queue, id, job, asked.crash, asked.limits, asked.now) then
+  if releasing().release(queue, id, job, asked.crash, asked.limits, asked.now) then
     recovered[#recovered + 1] = { queue.base, id }
   elseif job.cancelling then
     cancelled[#cancelled + 1] = { queue.base, id }
@@ -60,7 +60,7 @@ local function end_late(queue)
     local state = is_late and state_of(queue, id)
     if state and state ~= "active" and state ~= "completed" and state ~= "failed" then
       leave_place(queue, id, state)
-      expire(queue, id, state, asked.now)
+      failing().expire(queue, id, state, asked.now)
     end
   end
 end
@@ -79,7 +79,7 @@ local function reconcile_groups(queue)
   local active = #busy > 0 and active_ids(queue)
   for _, name in ipairs(busy) do
     for _, id in ipairs(redis.call("SMEMBERS", queue.own .. KEY.group_active .. name)) do
-      if not active[id] then end_in_group(queue, name, id) end
+      if not active[id] then groups().end_in_group(queue, name, id) end
     end
   end
 end
@@ -90,7 +90,7 @@ local function sweep_steps(queue)
     "LIMIT", 0, SWEEP_AT_ONCE)
   for _, id in ipairs(known) do
     if redis.call("EXISTS", queue.base .. id) == 0 then
-      delete_steps(queue, id)
+      forgetting().delete_steps(queue, id)
     else
       redis.call("ZADD", queue.own .. KEY.with_steps, "XX", asked.now, id)
     end

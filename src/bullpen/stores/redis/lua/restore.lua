@@ -22,12 +22,12 @@ local function select_new()
   local new, arrived = {}, {}
   for _, job in ipairs(asked.jobs) do
     local has_arrived = not departed[job.id] and redis.call("SISMEMBER", queue.own .. KEY.arrivals, job.id) == 1
-    local is_ours = not is_explicit(job.id)
+    local is_ours = not forgetting().is_explicit(job.id)
     if not has_arrived and is_ours then
       local number = tonumber(job.id)
       if number and number >= ids_below or redis.call("EXISTS", queue.base .. job.id) == 1 then return nil, job.id end
     end
-    if not has_arrived and (is_ours or not is_taken(queue, job.id, now)) then new[#new + 1] = job end
+    if not has_arrived and (is_ours or not adding().is_taken(queue, job.id, now)) then new[#new + 1] = job end
     if has_arrived and job.signals then arrived[#arrived + 1] = job end
   end
   return new, arrived
@@ -39,8 +39,8 @@ end
 
 local function unpack_steps(job)
   in_chunks(job.journal or {}, function(...) redis.call("HSET", queue.own .. KEY.journal .. job.id, ...) end)
-  if job.journal then note_steps(queue, job.id, now) end
-  for _, signal in ipairs(job.signals or {}) do put_signal(queue, job.id, signal[1], signal[2], now) end
+  if job.journal then steps().note_steps(queue, job.id, now) end
+  for _, signal in ipairs(job.signals or {}) do signals().put_signal(queue, job.id, signal[1], signal[2], now) end
   if job.signals then redis.call("HSET", queue.own .. KEY.arrived_signals, job.id, #job.signals) end
 end
 
@@ -50,7 +50,7 @@ local function forward_signals(job)
   if #job.signals <= known then return end
   redis.call("HSET", queue.own .. KEY.arrived_signals, job.id, #job.signals)
   if redis.call("EXISTS", queue.base .. job.id) == 0 then return end
-  for i = known + 1, #job.signals do deliver(queue, job.id, job.signals[i][1], job.signals[i][2], now) end
+  for i = known + 1, #job.signals do signals().deliver(queue, job.id, job.signals[i][1], job.signals[i][2], now) end
 end
 
 local function place(job)
@@ -71,17 +71,17 @@ end
 -- Let the owner stand for its subject, unless another does already.
 local function stand(subject)
   local subject_key = queue.base .. KEY.dedup .. subject.id
-  local owner = subject_owner(queue, subject_key)
+  local owner = subjects().subject_owner(queue, subject_key)
   if owner and owner ~= subject.owner then return end
   local left = subject.until_ms and subject.until_ms - now
   if left and left <= 0 then return end
   -- Told a second time, it may have become longer, and never shorter.
   if left and owner then left = math.max(left, redis.call("PTTL", subject_key)) end
-  own_subject(subject_key, subject.owner, left)
+  subjects().own_subject(subject_key, subject.owner, left)
   local kept = subject.kept
   if not kept then return end
   kept.dedup = { id = subject.id }
-  keep_for_later(queue, kept, kept.id or string.format("%.0f", redis.call("INCR", queue.counter)))
+  subjects().keep_for_later(queue, kept, kept.id or string.format("%.0f", redis.call("INCR", queue.counter)))
 end
 
 local new, arrived = select_new()

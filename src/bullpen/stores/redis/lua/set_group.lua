@@ -10,6 +10,6 @@ max_events(queue)
 redis.call("HDEL", settings_key, FIELD.weight, FIELD.concurrency, FIELD.rate_max, FIELD.rate_ms, FIELD.max_size)
 if #limits > 0 then redis.call("HSET", settings_key, unpack(limits)) end
 redis.call("HDEL", queue.own .. KEY.group_state .. name, FIELD.window_until, FIELD.window_starts)
-touch_group(queue, name)
+groups().touch_group(queue, name)
 announce({ queue })
 return "done"

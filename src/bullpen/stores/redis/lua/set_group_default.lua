@@ -16,6 +16,6 @@ if after == "first" then
   after = "-"
 end
 local names = redis.call("ZRANGEBYLEX", queue.own .. KEY.groups, after, "+", "LIMIT", 0, PORTION)
-for _, name in ipairs(names) do touch_group(queue, name) end
+for _, name in ipairs(names) do groups().touch_group(queue, name) end
 announce({ queue })
 return #names == PORTION and names[PORTION] or ""

@@ -14,7 +14,7 @@ if not state then return "missing" end
 if state == "completed" or state == "failed" then return state end
 if redis.call("LLEN", queue.own .. KEY.mailbox .. id) >= asked.limit then return "full" end
 
-local delivery = deliver(queue, id, asked.name, asked.payload, asked.now)
+local delivery = signals().deliver(queue, id, asked.name, asked.payload, asked.now)
 announce({ queue })
 remember(memory_key, { delivery = delivery }, asked.memory_ms)
 return delivery

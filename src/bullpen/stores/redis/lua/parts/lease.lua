@@ -20,7 +20,7 @@ end
 -- Take a job out of `active` and end its lease; false if it was not there, and then nothing changed.
 -- To be followed by `delete_locks`, before anybody claims.
 local function leave_active(queue, id)
-  if redis.call("LREM", queue.active, -1, id) == 0 then return false end
+  if redis.call("LREM", queue.active, "-1", id) == 0 then return false end
   queue.freed[#queue.freed + 1] = queue.base .. id .. KEY.lock
   queue.unstalled[#queue.unstalled + 1] = id
   return true

@@ -15,7 +15,7 @@ local function end_score(counter, priority)
 end
 
 local function put_in_group(queue, id, name, priority, place)
-  local group, grouped = touch_group(queue, name), queue.own .. KEY.grouped
+  local group, grouped = groups().touch_group(queue, name), queue.own .. KEY.grouped
   local score = place == "head" and head_score(grouped, priority)
     or end_score(queue.own .. KEY.group_places, priority)
   redis.call("ZADD", grouped, score, id)

@@ -39,7 +39,7 @@ end
 
 -- How many of the state wait in groups, and how many stand there before them.
 local function grouped_part(queue, state)
-  local plain, prioritized = count_grouped(queue)
+  local plain, prioritized = groups().count_grouped(queue)
   if state == "waiting" then return plain, 0 end
   if state == "prioritized" then return prioritized, plain end
   return 0, 0
@@ -70,7 +70,7 @@ local function state_range(queue, state, first, last)
   if last < size then return found end
   local from, to = math.max(first - size, 0), math.min(last - size, grouped - 1)
   if to < from then return found end
-  local flat = redis.call("ZRANGE", grouped_key(queue), before + from, before + to, "WITHSCORES")
+  local flat = redis.call("ZRANGE", groups().grouped_key(queue), before + from, before + to, "WITHSCORES")
   for _, entry in ipairs(with_scores(flat)) do
     entry[3] = "grouped"
     found[#found + 1] = entry

@@ -5,7 +5,7 @@ local function recall(memory_key)
 end
 
 local function remember(memory_key, answer, memory_ms)
-  redis.call("SET", memory_key, cmsgpack.pack(answer), "PX", memory_ms)
+  redis.call("SET", memory_key, cmsgpack.pack(answer), "PX", string.format("%d", memory_ms))
 end
 
 -- What a request claimed is one flat list, for its size: the queue's number, id, epoch, and so on.

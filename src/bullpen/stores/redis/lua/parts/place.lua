@@ -8,7 +8,7 @@ local function state_out_of_line(queue, id)
   if score then return "delayed", math.floor(tonumber(score) / DELAY_STEP) end
   if redis.call("ZSCORE", queue.prioritized, id) then return "prioritized" end
   if redis.call("ZSCORE", queue.waiting_children, id) then return "waiting-children" end
-  local state = state_in_group(queue, id)
+  local state = groups().state_in_group(queue, id)
   if state then return state end
   if redis.call("LPOS", queue.active, id) then return "active" end
   return nil
@@ -30,7 +30,7 @@ end
 -- Take a job that is not active out of its place.
 local function leave_place(queue, id, state)
   local may_be_grouped = state == "waiting" or state == "prioritized"
-  if may_be_grouped and leave_group_line(queue, id) then return end
+  if may_be_grouped and groups().leave_group_line(queue, id) then return end
   if state ~= "waiting" then
     redis.call("ZREM", queue[state] or queue.waiting_children, id)
   elseif redis.call("LREM", queue.wait, 1, id) == 0 then

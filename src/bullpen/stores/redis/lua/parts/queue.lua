@@ -168,7 +168,7 @@ end
 
 -- The run time of the first delayed job, or nil.
 local function next_due(queue)
-  local first = redis.call("ZRANGE", queue.delayed, 0, 0, "WITHSCORES")
+  local first = redis.call("ZRANGE", queue.delayed, "0", "0", "WITHSCORES")
   return first[2] and math.floor(tonumber(first[2]) / DELAY_STEP)
 end
 

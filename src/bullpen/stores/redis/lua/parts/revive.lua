@@ -24,9 +24,9 @@ local function revive(queue, id, state, now)
     FIELD.stalls, FIELD.attempts_made, FIELD.doomed, FIELD.cancelling, unpack(stale))
   redis.call("HSET", job_key, FIELD.delay, 0, FIELD.entered, now)
   note_retry(queue, id, job, state)
-  if job.parent_key then child_back(queue, id, job.parent_key) end
-  if has_pending_children(queue, id) then
-    await_children(queue, id, job.tenant, state, now)
+  if job.parent_key then family().child_back(queue, id, job.parent_key) end
+  if family().has_pending_children(queue, id) then
+    family().await_children(queue, id, job.tenant, state, now)
   else
     put_in_line(queue, id, job.priority, "end", job.group)
     emit(queue, job.tenant, "waiting", "jobId", id, "prev", state)

@@ -1,113 +1,4 @@
---[[ Verdicts: how each end of an attempt is carried out. The job has left `active` already. ]]
-local carry_out = {}
-
--- The job ends as it was to end when next claimed: a child of it failed, and it with the child.
-local function end_as_doomed(queue, id, job, now)
-  local failure = { message = job.doomed, details = '{"kind":"child-failed"}' }
-  fail(queue, id, job, "active", failure, job.attempts_made + 1, now)
-end
-
--- What its event says beside, see `recorded`.
-local function end_as_told(job, now)
-  if retention(job.options, "completed").count == 0 then return "kept", "0" end
-  if job.attempts_made == 0 then return recorded(now, text(job.priority)) end
-end
-
-local function complete(queue, id, job, settlement, now, queues)
-  local fields = { FIELD.result, settlement.result, FIELD.attempts_made, text(job.attempts_made + 1) }
-  finish(queue, id, job, "completed", "active", fields, now, "returnvalue", settlement.result,
-    end_as_told(job, now))
-  if settlement.followers then insert_all(queues, settlement.followers, now) end
-end
-
--- A job with pending children cannot complete: BullMQ refuses it, and here it waits for them and runs again.
-function carry_out.completed(queue, id, job, settlement, now, queues)
-  if job.doomed then
-    end_as_doomed(queue, id, job, now)
-  elseif not settlement.may_have_children or not has_pending_children(queue, id) then
-    complete(queue, id, job, settlement, now, queues)
-  elseif job.cancelling then
-    end_as_asked(queue, id, job, now)
-  else
-    await_children(queue, id, job.tenant, "active", now)
-    return "pending-children"
-  end
-end
-
-carry_out["await-children"] = function(queue, id, job, _, now)
-  if job.doomed then
-    end_as_doomed(queue, id, job, now)
-  elseif has_pending_children(queue, id) then
-    await_children(queue, id, job.tenant, "active", now)
-  else
-    redis.call("HSET", queue.base .. id, FIELD.entered, now)
-    put_in_line(queue, id, job.priority, "head", job.group)
-    emit(queue, job.tenant, "waiting", "jobId", id, "prev", "active")
-  end
-end
-
-function carry_out.failed(queue, id, job, settlement, now)
-  local failure = settlement.failure
-  local attempts_made = job.attempts_made + 1
-  fail(queue, id, job, "active", failure, attempts_made, now)
-  local attempts = tonumber(job.options[OPTION.attempts]) or 0
-  if failure.is_by_attempts and attempts_made >= attempts then
-    emit(queue, job.tenant, "retries-exhausted", "jobId", id, "attemptsMade", attempts_made)
-  end
-end
-
-local function delay_job(queue, id, job, delay, now)
-  put_until(queue, id, now + delay)
-  emit(queue, job.tenant, "delayed", "jobId", id, "delay", now + delay, "prev", "active")
-end
-
-function carry_out.retry(queue, id, job, settlement, now)
-  local job_key = queue.base .. id
-  local fields = failure_fields(queue, id, job, settlement.failure, job.attempts_made + 1)
-  redis.call("HSET", job_key, FIELD.delay, settlement.delay, FIELD.entered, now, unpack(fields))
-  redis.call("HDEL", job_key, FIELD.note)
-  if settlement.delay > 0 then
-    delay_job(queue, id, job, settlement.delay, now)
-  else
-    put_in_line(queue, id, job.priority, job.options[OPTION.lifo] == true and "head" or "end",
-      job.group)
-    emit(queue, job.tenant, "waiting", "jobId", id, "prev", "active")
-  end
-end
-
-function carry_out.postponed(queue, id, job, settlement, now)
-  redis.call("HSET", queue.base .. id, FIELD.delay, settlement.delay, FIELD.note, settlement.note,
-    FIELD.entered, now)
-  delay_job(queue, id, job, settlement.delay, now)
-end
-
--- A signal that is in the mailbox already came before the job could park.
-function carry_out.parked(queue, id, job, settlement, now)
-  local due, job_key = settlement.due, queue.base .. id
-  if due <= now or find_signal(queue, id, settlement.signals) then
-    redis.call("HSET", job_key, FIELD.delay, 0, FIELD.entered, now)
-    put_in_line(queue, id, job.priority, "end", job.group)
-    emit(queue, job.tenant, "waiting", "jobId", id, "prev", "active")
-    return
-  end
-  redis.call("HSET", job_key, FIELD.delay, due - now, FIELD.note, settlement.note, FIELD.entered, now,
-    FIELD.parked, settlement.parked)
-  delay_job(queue, id, job, due - now, now)
-end
-
-function carry_out.released(queue, id, job, settlement, now)
-  release(queue, id, job, settlement.crash, settlement.limits, now)
-end
-
-function carry_out.limited(queue, id, job, settlement, now)
-  if settlement.group_only and job.group then
-    close_group(queue, job.group, now, settlement.delay)
-  elseif settlement.delay > 0 then
-    close_queue(queue, settlement.delay, now)
-  end
-  release(queue, id, job, nil, nil, now)
-end
-
+--[[ Settling: each attempt of a batch ends by its verdict, unless its lease is lost. ]]
 -- What the jobs' locks say: a token, or false.
 local function read_locks(queues, settlements)
   local keys, locks = {}, {}
@@ -138,13 +29,13 @@ local function settle_one(queues, settlement, lock, now)
   if not is_held(queue, id, settlement.token, settlement.epoch, lock) then return "lease-lost" end
   local job = read_job(queue, id)
   if job.epoch == 0 or not leave_active(queue, id) then return "lease-lost" end
-  if job.group then end_in_group(queue, job.group, id) end
+  if job.group then groups().end_in_group(queue, job.group, id) end
   local verdict = settlement.verdict
   if job.cancelling and may_run_again[verdict] then
-    end_as_asked(queue, id, job, now)
+    releasing().end_as_asked(queue, id, job, now)
     return "settled"
   end
-  return carry_out[verdict](queue, id, job, settlement, now, queues) or "settled"
+  return verdicts()[verdict](queue, id, job, settlement, now, queues) or "settled"
 end
 
 local function settle(queues, settlements, now)

@@ -209,3 +209,20 @@ local function count_grouped(queue)
   local plain = all > 0 and redis.call("ZCOUNT", grouped, "-inf", "(" .. FIRST_PRIORITIZED) or 0
   return plain, all - plain
 end
+
+return {
+  grouped_key = grouped_key,
+  group_defaults = group_defaults,
+  open_group = open_group,
+  closed_until = closed_until,
+  stand = stand,
+  stand_touched = stand_touched,
+  touch_group = touch_group,
+  remember_state = remember_state,
+  close_group = close_group,
+  leave_group_line = leave_group_line,
+  start_in_group = start_in_group,
+  end_in_group = end_in_group,
+  state_in_group = state_in_group,
+  count_grouped = count_grouped,
+}

@@ -91,10 +91,10 @@ local function child_completed(queue, id, parent_key, result, now)
   release_if_ready(parent_queue, parent_id, now)
 end
 
--- `parent` is the JSON in the child's record. Without a word there, the parent waits on.
-local function child_failed(queue, id, parent_key, parent, reason, now)
+-- What that means is said by the JSON in the child's record. Without a word there, the parent waits on.
+local function child_failed(queue, id, parent_key, reason, now)
   local parent_queue, parent_id = find_relative(queue, parent_key)
-  local readable, policy = pcall(cjson.decode, parent or "{}")
+  local readable, policy = pcall(cjson.decode, redis.call("HGET", queue.base .. id, FIELD.parent) or "{}")
   if not parent_id or not readable or type(policy) ~= "table" then return end
   local child_key = queue.base .. id
   if policy[OPTION.fail_parent] then
@@ -132,3 +132,16 @@ local function child_back(queue, id, parent_key)
     redis.call("SADD", parent_key .. KEY.dependencies, queue.base .. id)
   end
 end
+
+return {
+  find_relative = find_relative,
+  has_child = has_child,
+  has_pending_children = has_pending_children,
+  release_if_ready = release_if_ready,
+  await_children = await_children,
+  child_completed = child_completed,
+  child_failed = child_failed,
+  child_gone = child_gone,
+  forget_outcome = forget_outcome,
+  child_back = child_back,
+}

@@ -17,7 +17,7 @@ end
 local function bear(queue, id, policy, parent)
   local parent_key = parent.queue.base .. parent.id
   redis.call("HSET", queue.base .. id, parent_fields(parent, policy))
-  if parent.is_older then forget_outcome(parent_key, queue.base .. id) end
+  if parent.is_older then family().forget_outcome(parent_key, queue.base .. id) end
   redis.call("SADD", parent_key .. KEY.dependencies, queue.base .. id)
 end
 
@@ -27,9 +27,9 @@ local function adopt(queue, id, policy, parent)
   local job_key, parent_key = queue.base .. id, parent.queue.base .. parent.id
   if redis.call("EXISTS", job_key) == 0 then return end
   local found = redis.call("HMGET", job_key, FIELD.parent_key, FIELD.result, FIELD.finished)
-  if found[1] and has_child(found[1], job_key) then return end
+  if found[1] and family().has_child(found[1], job_key) then return end
   -- What was known of another job with this id, which is gone, is no longer so.
-  forget_outcome(parent_key, job_key)
+  family().forget_outcome(parent_key, job_key)
   redis.call("HSET", job_key, parent_fields(parent, policy))
   if found[2] and found[3] then
     redis.call("HSET", parent_key .. KEY.processed_children, job_key, found[2])
@@ -37,3 +37,9 @@ local function adopt(queue, id, policy, parent)
     redis.call("SADD", parent_key .. KEY.dependencies, job_key)
   end
 end
+
+return {
+  options_with_parent = options_with_parent,
+  bear = bear,
+  adopt = adopt,
+}

@@ -2,7 +2,7 @@
 
 -- End a job that was asked to stop while it ran, and that was left to run again.
 local function end_as_asked(queue, id, job, now)
-  fail(queue, id, job, "active", cancellation(job.cancelling), job.attempts_made, now)
+  failing().fail(queue, id, job, "active", failing().cancellation(job.cancelling), job.attempts_made, now)
 end
 
 -- What only BullMQ counted, it noticed by the missing heartbeat.
@@ -39,7 +39,8 @@ local function release(queue, id, job, crash, limits, now)
   if crashes and exceeds(crashes, limits) then
     queue.failed_here[#queue.failed_here + 1] = id
     local message = string.format("lost its worker %d times (last: %s)", crashes.total, crash)
-    fail(queue, id, job, "active", { message = message, details = '{"kind":"stalled"}' }, job.attempts_made, now)
+    local failure = { message = message, details = '{"kind":"stalled"}' }
+    failing().fail(queue, id, job, "active", failure, job.attempts_made, now)
     return false
   end
   redis.call("HSET", queue.base .. id, FIELD.entered, now)
@@ -47,3 +48,8 @@ local function release(queue, id, job, crash, limits, now)
   emit(queue, job.tenant, "waiting", "jobId", id, "prev", "active")
   return true
 end
+
+return {
+  end_as_asked = end_as_asked,
+  release = release,
+}

@@ -11,3 +11,7 @@ local function close_queue(queue, delay, now)
     redis.call("SET", queue.limiter, text(USED_UP), "PX", text(delay))
   end
 end
+
+return {
+  close_queue = close_queue,
+}

@@ -48,3 +48,11 @@ local function find_signal(queue, id, names)
   end
   return nil
 end
+
+return {
+  note_steps = note_steps,
+  is_running = is_running,
+  done_at = done_at,
+  append = append,
+  find_signal = find_signal,
+}

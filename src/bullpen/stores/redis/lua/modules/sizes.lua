@@ -3,9 +3,9 @@
 -- Whether somebody stands for the job already: then it takes no room.
 local function is_known(queue, job, seen, now)
   local names = { job.id and "id " .. job.id, job.dedup and "subject " .. job.dedup.id }
-  local known = job.id ~= nil and is_taken(queue, job.id, now)
+  local known = job.id ~= nil and adding().is_taken(queue, job.id, now)
   if job.dedup and not job.dedup.replace then
-    known = known or subject_owner(queue, queue.base .. KEY.dedup .. job.dedup.id) ~= nil
+    known = known or subjects().subject_owner(queue, queue.base .. KEY.dedup .. job.dedup.id) ~= nil
   end
   for _, name in pairs(names) do
     if name then
@@ -22,7 +22,7 @@ local function find_left_out(queues, jobs, now)
   for i, job in ipairs(jobs) do
     local above = job.parent and jobs[job.parent]
     local is_left_out = above and (left_out[job.parent]
-      or above.id ~= nil and is_taken(queues[above.queue], above.id, now))
+      or above.id ~= nil and adding().is_taken(queues[above.queue], above.id, now))
     if is_left_out then left_out[i] = true end
   end
   return left_out
@@ -45,19 +45,23 @@ local function by_group(queues, jobs, left_out)
   return batches
 end
 
--- Returns {"full", base, group, how many wait, how many may, how many more} of the first that is too full, or nil.
+-- Returns {{"full", base, group, how many wait, how many may, how many more}} of the first that is too full, or nil.
 local function find_full(queues, jobs, now)
   for _, batch in ipairs(by_group(queues, jobs, find_left_out(queues, jobs, now))) do
-    local group = open_group(batch.queue, batch.group)
+    local group = groups().open_group(batch.queue, batch.group)
     if group.max_size and group.waiting + #batch.jobs > group.max_size then
       local more, seen = 0, {}
       for _, job in ipairs(batch.jobs) do
         if not is_known(batch.queue, job, seen, now) then more = more + 1 end
       end
       if more > 0 and group.waiting + more > group.max_size then
-        return { "full", batch.queue.base, group.name, group.waiting, group.max_size, more }
+        return { { "full", batch.queue.base, group.name, group.waiting, group.max_size, more } }
       end
     end
   end
   return nil
 end
+
+return {
+  find_full = find_full,
+}

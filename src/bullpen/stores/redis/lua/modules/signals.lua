@@ -9,7 +9,7 @@ end
 
 local function put_signal(queue, id, name, payload, now)
   redis.call("RPUSH", queue.own .. KEY.mailbox .. id, cmsgpack.pack({ name, payload }))
-  note_steps(queue, id, now)
+  steps().note_steps(queue, id, now)
 end
 
 -- Put it there, and wake the job if it waits for it: "woken" | "kept". To be followed by `announce`.
@@ -20,3 +20,8 @@ local function deliver(queue, id, name, payload, now)
   make_runnable(queue, id, now)
   return "woken"
 end
+
+return {
+  put_signal = put_signal,
+  deliver = deliver,
+}
