@@ -12,6 +12,7 @@ import pytest
 
 from bullpen.job.record import CrashKind, CrashLimits, FailureKind, JobRecord, JobRef
 from bullpen.job.state import State
+from bullpen.worker.signals import tell
 from tests.remote.serving import QUEUE, Served
 from tests.support.places import only_on_sqlite
 from tests.worker.waiting import until
@@ -130,8 +131,7 @@ async def test_told_to_hurry_it_hands_back_what_runs(served: Served) -> None:
 
         async def ended_by_one_more() -> int | None:
             """One that comes within a second of the first is the same one, heard again."""
-            if process.returncode is None:
-                process.send_signal(signal.SIGTERM)
+            tell(process, signal.SIGTERM)
             return process.returncode
 
         assert await until(ended_by_one_more, lambda code: code is not None, 20) == 0

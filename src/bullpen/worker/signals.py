@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import ctypes
+import os
 import signal
 from collections.abc import Callable, Iterator
 
@@ -49,3 +50,12 @@ def when_parent_dies(number: signal.Signals) -> None:
     """Ask the kernel for this signal then, where it knows how: handlers in C code may never look."""
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, number)
+
+
+def tell(process: asyncio.subprocess.Process, number: signal.Signals) -> None:
+    """Send it a signal, if it lives."""
+    # `process.send_signal` looks first whether it has ended, and takes its exit code away from whoever waits for it:
+    # asyncio then has 255 for one that ended in this moment.
+    if process.returncode is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process.pid, number)

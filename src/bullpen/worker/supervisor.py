@@ -21,7 +21,7 @@ from bullpen.scheduling.pauses import Pauses
 from bullpen.worker.handlers import find_function
 from bullpen.worker.oom import OomWatch
 from bullpen.worker.options import seconds
-from bullpen.worker.signals import listening
+from bullpen.worker.signals import listening, tell
 from bullpen.worker.supervised import EXIT_REPLACE, KILL_AFTER_S, NAME, SUPERVISED
 from bullpen.worker.worker import Worker
 
@@ -80,8 +80,7 @@ class Supervisor:
         """Tell every process to stop as a worker does: finish, or hand back. Said twice, it hurries them."""
         self._stopping.set()
         for process in self.running.values():
-            if process.returncode is None:
-                process.send_signal(signal.SIGTERM)
+            tell(process, signal.SIGTERM)
 
     async def _keep_one(self) -> None:
         """One place: a process in it at all times, with pauses if they die young."""
@@ -125,7 +124,7 @@ class Supervisor:
         )
         self.running[name] = process
         if self._stopping.is_set():
-            process.send_signal(signal.SIGTERM)
+            tell(process, signal.SIGTERM)
         code = await self._wait(process)
         del self.running[name]
         return code
@@ -138,7 +137,7 @@ class Supervisor:
             await asyncio.wait([ended, stopping], return_when=asyncio.FIRST_COMPLETED)
             done, _ = await asyncio.wait([ended], timeout=self._grace_s + KILL_AFTER_S)
             if not done:
-                process.kill()
+                tell(process, signal.SIGKILL)
             return await ended
         finally:
             stopping.cancel()
