@@ -398,6 +398,31 @@ async def test_runs_of_a_workspace_are_told_apart(open_page: Opener, stage: Agen
     await expect(page.get_by_role("heading", name="No run fits")).to_be_visible()
 
 
+async def test_runs_are_found_by_words_that_the_address_keeps(open_page: Opener, stage: AgentStage) -> None:
+    """By its prompt, also among runs in a state, and by the reason for which it has no answer."""
+    for animal in ("walruses", "puffins"):
+        await stage.done(f"Say where {animal} live")
+    refused = await stage.done("Moon over the harbour")
+    page = await open_page("/runs")
+    walruses = page.get_by_role("row").filter(has_text="walruses")
+    await expect(walruses).to_be_visible()
+    await page.keyboard.press("/")
+    search = page.get_by_role("searchbox", name="Search runs")
+    await expect(search).to_be_focused()
+    await page.keyboard.type("puff")
+    await expect(page).to_have_url(re.compile("q=puff"))
+    await expect(walruses).to_have_count(0)
+    await expect(page.get_by_role("row").filter(has_text="puffins")).to_be_visible()
+    await page.get_by_role("button", name="Failed").click()
+    await expect(page.get_by_role("heading", name="No run fits")).to_be_visible()
+    await expect(page.get_by_text("search for the beginning of a word")).to_be_visible()
+    await page.goto("/runs?q=e007%20harbour")
+    await expect(search).to_have_value("e007 harbour")
+    found = page.get_by_role("row").filter(has_text="Moon over the harbour")
+    await found.get_by_role("link").click()
+    await expect(page).to_have_url(re.compile(refused.run_id))
+
+
 async def test_workers_show_what_runs_lean_on(open_page: Opener, stage: AgentStage) -> None:
     page = await open_page("/workers")
     providers = page.get_by_role("region", name="Providers of models")

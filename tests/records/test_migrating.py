@@ -2,6 +2,7 @@
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 from alembic.autogenerate import compare_metadata
@@ -12,10 +13,13 @@ from bullpen import BadOption, RecordsTooNew, RecordsUnavailable
 from bullpen.clock import SYSTEM_CLOCK
 from bullpen.records.database import database_at
 from bullpen.records.migrating import HEAD, VERSION_TABLE, upgrade_to
+from bullpen.records.migrations.versions import v0021_words_of_runs
 from bullpen.records.records import Records
+from bullpen.records.runs.words import TaskState
 from bullpen.records.tables import access, metadata, model, runs
 from bullpen.records.tables.files import part
 from bullpen.records.tables.outbox import OutboxBase
+from tests.records.files.runs import make_run
 
 _TABLES = {*metadata.tables, *OutboxBase.metadata.tables}
 
@@ -113,6 +117,48 @@ async def test_checkpoints_of_before_keep_what_they_need(address: str) -> None:
         assert found.id == "c1"
         async with records.database.reading() as connection:
             assert (await connection.execute(select(part.c.sha256))).scalars().all() == ["b" * 64]
+
+
+async def test_runs_of_before_are_found_by_their_words(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Version 21 gives words to all that are there, some at a time, and goes on from their numbers."""
+    monkeypatch.setattr(v0021_words_of_runs, "_AT_ONCE", 2)
+    database = database_at(address, SYSTEM_CLOCK)
+    run = {"created_by": "user:ann", "state": "completed", "told": 0}
+    task = {"kind": "agent_run", "queue": "q", "terms": b"", "changed_ms": 1, "outcome": None}
+    async with database.writing() as connection:
+        await connection.run_sync(upgrade_to, "0020")
+        for n in range(5):
+            tenant, state = ("acme", "other")[n % 2], ("completed", "failed")[n == 3]
+            # The last came first.
+            of = {**run, "id": f"run_{n}", "tenant": tenant, "state": state, "created_ms": 10 - n}
+            await connection.execute(insert(runs.run), of)
+            problem = b'{"status": "failed", "error": {"code": "E007", "message": "no such moon", "retryable": false}}'
+            first = {
+                **task,
+                "id": f"task_{n}",
+                "run": f"run_{n}",
+                "tenant": tenant,
+                "state": state,
+                "created_ms": 10 - n,
+            }
+            first |= {"prompt": f"Study planet {n}", "outcome": problem if state == "failed" else b"no JSON"}
+            child = {**first, "id": f"part_{n}", "parent": f"task_{n}", "outcome": None, "prompt": "dust"}
+            for one in (first, child):
+                await connection.execute(insert(runs.task), one)
+    await database.close()
+    async with await Records.open(address) as records:
+
+        async def found(text: str, **within: Any) -> list[str]:
+            return [run.id for run in (await records.runs.page(text=text, **within)).runs]
+
+        assert await found("planets") == []
+        assert await found("planet") == await found("ann") == [f"run_{n}" for n in range(5)], "the newest first"
+        assert await found("planet", tenant="other") == ["run_1", "run_3"]
+        assert await found("moon e007") == await found("study", state=TaskState.FAILED) == ["run_3"]
+        assert await found("planet 4") == await found("part_4") == ["run_4"]
+        assert await found("dust") == []
+        await make_run(records, "run_9", "task_9")
+        assert (await found("run"))[0] == "run_9"
 
 
 async def test_many_may_open_at_once(address: str) -> None:

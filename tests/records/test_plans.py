@@ -35,13 +35,18 @@ class Asked:
     def _note(self, *call: Any) -> None:
         self._statements.append(call[2])
 
+    def statements(self, table: str) -> list[str]:
+        """Those that read this table."""
+        return [one for one in self._statements if f"FROM {table} " in one.replace("\n", "")]
+
     def count(self, table: str) -> int:
-        """How many read this table."""
-        return sum(f"FROM {table} " in one.replace("\n", "") for one in self._statements)
+        return len(self.statements(table))
 
     async def plan(self, table: str) -> list[str]:
         """How the last one that reads this table finds its rows."""
-        *_, statement = [one for one in self._statements if f"FROM {table} " in one.replace("\n", "")]
+        return await self.plan_of(self.statements(table)[-1])
+
+    async def plan_of(self, statement: str) -> list[str]:
         async with self._records.database.reading() as connection:
             plan = await connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", (1,) * statement.count("?"))
             return [row[-1] for row in plan]
@@ -214,6 +219,53 @@ async def test_runs_in_a_state_or_a_workspace_go_down_an_index(
     await file_records.runs.page(**wanted)
     (step,) = await asked.plan("bullpen_run")
     assert step.endswith(f"ix_bullpen_run_{index}")
+
+
+_DOWN_WORDS = ("bullpen_run_text VIRTUAL TABLE", "uq_bullpen_run_number (number=?)")
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [{}, {"tenant": "acme", "workspace": "sales"}, {"state": TaskState.FAILED}, {"state": TaskState.COMPLETED}],
+    ids=str,
+)
+async def test_a_search_of_runs_goes_down_the_index_of_words(file_records: Records, wanted: dict[str, Any]) -> None:
+    """Neither all runs of a tenant or in a state are looked at, nor all that have the word sorted."""
+    asked = Asked(file_records)
+    await file_records.runs.page(text="moon", **wanted)
+    words, by_number = await asked.plan("bullpen_run")
+    assert _DOWN_WORDS[0] in words
+    assert by_number.endswith(_DOWN_WORDS[1])
+
+
+async def test_a_long_word_is_looked_for_among_the_newest_runs_first(file_records: Records) -> None:
+    asked = Asked(file_records)
+    await file_records.runs.page(text="typewriters", tenant="acme")
+    newest, down = asked.statements("bullpen_run")
+    assert "LIMIT" in newest.partition("bullpen_run_text")[2]
+    for statement in (newest, down):
+        steps = [step for step in await asked.plan_of(statement) if "bullpen_run" in step]
+        assert [part in step for part, step in zip(_DOWN_WORDS, steps, strict=True)] == [True, True]
+
+
+@pytest.mark.parametrize(
+    "wanted, index",
+    [
+        ({"state": TaskState.RUNNING}, "state_created (state=?)"),
+        ({"state": TaskState.RUNNING, "tenant": "acme"}, "tenant_state_created (tenant=? AND state=?)"),
+        ({"is_asking": True, "tenant": "acme", "workspace": "sales"}, "tenant_state_created (tenant=? AND state=?)"),
+    ],
+    ids=str,
+)
+async def test_a_search_of_runs_that_are_not_over_reads_those(
+    file_records: Records, wanted: dict[str, Any], index: str
+) -> None:
+    """They are few, and may be far down among all runs that have the word."""
+    asked = Asked(file_records)
+    await file_records.runs.page(text="moon", **wanted)
+    first, *others = [step for step in await asked.plan("bullpen_run") if "TEMP" not in step]
+    assert first.endswith(f"ix_bullpen_run_{index}")
+    assert not [step for step in others if step.startswith("SCAN bullpen_run ")]
 
 
 async def test_runs_that_ask_a_person_are_looked_for_among_those_that_are_suspended(file_records: Records) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from bullpen import Failure, Queue
 from bullpen.job.verdicts import Failed, Settlement
-from bullpen.records.model import searching, sql
+from bullpen.records.model import searching, texts
 from bullpen.records.model.searching import JobFilter
 from bullpen.records.model.words import words_of
 from bullpen.records.records import Records
@@ -44,6 +44,17 @@ async def test_search_within_queue_state_and_tenant(
     assert {"job-0", "job-1"} <= set(await ids(text="send", states=["waiting"]))
 
 
+@pytest.mark.parametrize("name", ["4e4a81bf62bf", "1e5", "0x1f", "3rd", "12ab", "v2", "٣", "日本"])
+async def test_a_word_is_found_whatever_it_begins_with(records: Records, store: Store, name: str) -> None:
+    """What looks like a number to a database is not taken apart by it."""
+    feeder = records.feeder(store)
+    for job_id in (f"job-{name}", "job-else"):
+        await Queue(store, "mail", clock=store.clock).add("sending", id=job_id)
+    await feeder.catch_up()
+    for text in (name, f"job-{name}", name[:-1] or name, f"send {name}"):
+        assert [job.id for job in (await records.jobs.search(text)).jobs] == [f"job-{name}"], text
+
+
 @pytest.mark.parametrize("few", [0, 2_000])
 @pytest.mark.parametrize(
     "wanted",
@@ -65,7 +76,8 @@ async def test_pages_of_a_search_have_each_job_once_and_the_newest_first(
 ) -> None:
     """Whichever way its jobs are found, and however long its words are."""
     monkeypatch.setattr(searching, "_FEW", few)
-    monkeypatch.setattr(sql, "_NEWEST", 5)
+    monkeypatch.setattr(texts, "_NEWEST", 5)
+    monkeypatch.setattr(texts, "_NEWEST_VECTORS", 5)
     queue, feeder = Queue(store, "mail", clock=store.clock), records.feeder(store)
     names = ("typewriters", "typewriting", "types")
     for n in range(40):

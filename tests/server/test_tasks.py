@@ -218,6 +218,44 @@ async def test_a_run_belongs_to_a_workspace_of_its_tenant(site: Site, client: Cl
     assert [one["tenant"] for one in everywhere] == ["acme", "other", "acme"]
 
 
+async def test_runs_are_found_by_words(site: Site, client: Client) -> None:
+    """Page by page; whoever has a tenant finds only its runs, whatever it asks for."""
+    for tenant in ("acme", "other"):
+        await paid(client, tenant)
+    asked = [("Count the walruses", "acme"), ("Count the walruses", "other"), ("Feed the walrus", "acme")]
+    sent = [
+        (await client.post("/v1/tasks", {"prompt": prompt, "tenant": tenant}, status=202))["run_id"]
+        for prompt, tenant in asked
+    ]
+
+    async def found(caller: Client, **query: Any) -> list[str]:
+        return [one["run_id"] for one in (await caller.get("/v1/runs", **query))["items"]]
+
+    assert await found(client, q="Walrus") == sent[::-1]
+    assert await found(client, q="count walruses", tenant="acme") == await found(client, q=sent[0]) == [sent[0]]
+    assert await found(client, q="walrus", state="completed") == await found(client, q="penguin") == []
+    assert await found(client, q="") == []
+    first = await client.get("/v1/runs", q="walrus", limit=2)
+    last = await client.get("/v1/runs", q="walrus", limit=2, cursor=first["next_cursor"])
+    assert [one["run_id"] for page in (first, last) for one in page["items"]] == sent[::-1]
+    assert last["next_cursor"] is None
+    async with client_of(site, await key_for(site, "producer", tenant="other")) as caller:
+        assert await found(caller, q="walrus") == await found(caller, q=sent[1]) == [sent[1]]
+        assert await found(caller, q=sent[0]) == await found(caller, q="acme") == []
+        await caller.get("/v1/runs", q="walrus", tenant="acme", status=403)
+
+
+@only_on_files
+@pytest.mark.parametrize(
+    "query, code",
+    [({"q": "x" * 301}, "bad-request"), ({"q": "a\0b"}, "bad-request"), ({"q": "a", "cursor": "x"}, "bad-option")],
+    ids=["long", "nul", "cursor"],
+)
+async def test_words_of_runs_are_refused_as_those_of_jobs_are(client: Client, query: dict[str, str], code: str) -> None:
+    for path, status in (("/v1/jobs", 422), ("/v1/runs", 400)):
+        assert (await client.get(path, status=status, **query))["code"] == code
+
+
 async def test_a_tenant_asks_for_itself_and_others_for_whom_they_name(site: Site, client: Client) -> None:
     await paid(client, "acme")
     admin = await key_for(site, "admin")

@@ -141,6 +141,8 @@ export interface RunFilter {
   state?: string;
   tenant?: string;
   workspace?: string;
+  /** Words, or their beginnings. */
+  q?: string;
 }
 
 export const list = (filter: RunFilter, cursor: string | null, limit: number, abort?: AbortSignal): Promise<Page<RunRow>> =>

@@ -1,16 +1,13 @@
 // Which jobs are listed: the address holds it, these fields change it.
-import { useEffect, useRef, useState } from "preact/hooks";
 import { FILTER_WORDS, type JobFilter } from "../api/jobs";
 import { moment } from "../format";
 import { overview } from "../live/overview";
 import { place } from "../router";
 import { nowMs } from "../state/clock";
 import { me } from "../state/session";
-import { Chip, Pick, setFilter, Typed } from "../ui/filters";
-import { Icon } from "../ui/icon";
+import { Chip, Pick, Search, Typed } from "../ui/filters";
 import { ALL_STATES, stateName } from "../ui/state";
 
-const TYPING_MS = 250;
 const KINDS = ["error", "unrecoverable", "timeout", "stalled", "cancelled", "expired", "child-failed"];
 export const WITHIN: [ms: string, name: string][] = [
   ["900000", "Last 15 minutes"],
@@ -37,7 +34,7 @@ export function Filters({ fixed = {} }: FiltersProps) {
   const filter = filterHere();
   return (
     <div class="filters" role="search">
-      <Search value={filter.q ?? ""} />
+      <Search label="Search jobs" hint="Search id, name, tag, error…" value={filter.q} />
       {fixed.queue === undefined && <Pick label="Queue" word="queue" value={filter.queue} options={(overview.value?.queues ?? []).map(({ name }) => [name, name])} />}
       {fixed.state === undefined && <Pick label="State" word="state" value={filter.state} options={ALL_STATES.map((state) => [state, stateName(state)])} />}
       {me.value?.tenant === null && <Typed label="Tenant" word="tenant" value={filter.tenant} />}
@@ -49,27 +46,6 @@ export function Filters({ fixed = {} }: FiltersProps) {
       <Chip word="workspace" value={filter.workspace} />
       <Chip word="since_ms" name="since" value={timeIn(filter.since_ms)} />
       <Chip word="until_ms" name="until" value={timeIn(filter.until_ms)} />
-    </div>
-  );
-}
-
-function Search({ value }: { value: string }) {
-  const input = useRef<HTMLInputElement>(null);
-  const [text, setText] = useState(value);
-  useEffect(() => setText(value), [value]);
-  useEffect(() => {
-    if (text === value) return;
-    const timer = setTimeout(() => setFilter("q", text || null), TYPING_MS);
-    return () => clearTimeout(timer);
-  }, [text, value]);
-  useEffect(() => {
-    if (place.value.query.get("focus") === "search") input.current?.focus();
-  }, []);
-  return (
-    <div class="search">
-      <Icon name="search" />
-      <input ref={input} type="search" aria-label="Search jobs" placeholder="Search id, name, tag, error…" value={text} onInput={(event) => setText(event.currentTarget.value)} />
-      <kbd aria-hidden="true">/</kbd>
     </div>
   );
 }

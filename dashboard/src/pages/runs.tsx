@@ -12,7 +12,7 @@ import { useRowFocus } from "../state/rowfocus";
 import { may, me } from "../state/session";
 import { useShortcuts } from "../state/shortcuts";
 import { Button } from "../ui/button";
-import { Typed } from "../ui/filters";
+import { Search, Typed } from "../ui/filters";
 import { Empty } from "../ui/notes";
 import { cursorHere, Pager } from "../ui/pager";
 import { Card, Page } from "../ui/page";
@@ -49,9 +49,10 @@ function StateTabs() {
 }
 
 function RunFilters() {
-  const { tenant, workspace } = filterHere();
+  const { q, tenant, workspace } = filterHere();
   return (
     <div class="filters" role="search">
+      <Search label="Search runs" hint="Search id, prompt, kind, who, error…" value={q} />
       {me.value?.tenant === null && <Typed label="Tenant" word="tenant" value={tenant} />}
       <Typed label="Workspace" word="workspace" value={workspace} />
     </div>
@@ -84,7 +85,7 @@ function RunList({ onAsk }: { onAsk: (() => void) | undefined }) {
   );
 }
 
-const FILTER_WORDS = ["state", "tenant", "workspace"] as const;
+const FILTER_WORDS = ["state", "tenant", "workspace", "q"] as const;
 
 function filterHere(): RunFilter {
   const found: RunFilter = {};
@@ -96,6 +97,7 @@ function filterHere(): RunFilter {
 }
 
 function NoRuns({ filter, onAsk }: { filter: RunFilter; onAsk: (() => void) | undefined }) {
+  if (filter.q) return <Empty title="No run fits">Take a filter away, or search for the beginning of a word: id, prompt, kind, who asked, error.</Empty>;
   if (filter.tenant || filter.workspace) return <Empty title="No run fits">Names are to be given in full. Runs that fit appear here by themselves.</Empty>;
   if (filter.state) return <Empty title="No run is in this state">Those that come to it appear here by themselves.</Empty>;
   return (

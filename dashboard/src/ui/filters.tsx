@@ -1,11 +1,43 @@
 // Filters of a list: the address holds them, these fields change it.
-import { useEffect, useState } from "preact/hooks";
-import { setQuery } from "../router";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { place, setQuery } from "../router";
 import { Button } from "./button";
+import { Icon } from "./icon";
+
+const TYPING_MS = 250;
 
 /** From the first page on. */
 export function setFilter(word: string, value: string | null): void {
   setQuery({ [word]: value, cursor: null, focus: null }, { replace: word === "q" });
+}
+
+interface SearchProps {
+  label: string;
+  /** What is searched. */
+  hint: string;
+  value: string | undefined;
+}
+
+/** Words are a filter as they are typed; the key `/` leads here. */
+export function Search({ label, hint, value = "" }: SearchProps) {
+  const input = useRef<HTMLInputElement>(null);
+  const [text, setText] = useState(value);
+  useEffect(() => setText(value), [value]);
+  useEffect(() => {
+    if (text === value) return;
+    const timer = setTimeout(() => setFilter("q", text || null), TYPING_MS);
+    return () => clearTimeout(timer);
+  }, [text, value]);
+  useEffect(() => {
+    if (place.value.query.get("focus") === "search") input.current?.focus();
+  }, []);
+  return (
+    <div class="search">
+      <Icon name="search" />
+      <input ref={input} type="search" aria-label={label} placeholder={hint} value={text} onInput={(event) => setText(event.currentTarget.value)} />
+      <kbd aria-hidden="true">/</kbd>
+    </div>
+  );
 }
 
 interface PickProps {

@@ -12,7 +12,7 @@ const KEYS: [what: string, keys: string[]][] = [
   ["Credits", ["g", "c"]],
   ["Audit", ["g", "a"]],
   ["Settings", ["g", ","]],
-  ["Search jobs", ["/"]],
+  ["Search jobs, or runs in their list", ["/"]],
   ["Save the filter as a view", ["v"]],
   ["Next row, row before", ["j", "k"]],
   ["Open the row", ["Enter"]],

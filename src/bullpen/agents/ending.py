@@ -148,8 +148,10 @@ async def _move(
 ) -> None:
     """Its output is kept as it is for whoever asked; the log, which more people read, has it without secrets."""
     told = redact(to_plain(msgspec.json.decode(result, type=TaskResult)))
-    kind = _TOLD.get(ending.state, ProgressKind.JOB_FAILED)
-    await RunsOn(connection, database).move(task.id, ending.state, NewProgress(kind, {"result": told}), outcome=result)
+    line = NewProgress(_TOLD.get(ending.state, ProgressKind.JOB_FAILED), {"result": told})
+    # Without secrets here too: what is searched can be guessed letter by letter.
+    problem = "{code} {message}".format_map(told["error"]) if told["error"] else ""
+    await RunsOn(connection, database).move(task.id, ending.state, line, outcome=result, problem=problem)
 
 
 def _result(

@@ -116,22 +116,24 @@ class Research:
         before = await self._children_before()
         prepared = [self._prepared(question, len(questions), before) for question in questions]
         jobs = [self._workshop.job_of(one, self._task.tenant) for one in prepared]
+        ids = [str(job.id) for job in jobs]
 
         async def make(connection: AsyncConnection) -> None:
-            ledger = Ledger(connection, self._database)
+            runs, ledger = RunsOn(connection, self._database), Ledger(connection, self._database)
             await budget_of(self._task, self._terms).cover(ledger, sum(one.terms.estimate for one in prepared))
             for one, job in zip(prepared, jobs, strict=True):
                 await add_task(
-                    connection,
-                    self._database,
+                    runs,
+                    ledger,
                     one,
                     run_id=self._task.run,
                     tenant=self._task.tenant,
                     job=job,
                     parent=self._task.id,
                 )
+            if prepared:
+                await runs.name_parts(self._task.run, ids, prepared[0].kind)
 
-        ids = [str(job.id) for job in jobs]
         told = NewProgress(ProgressKind.JOB_PROGRESS, {"message": f"{len(ids)} agents work on it", "tasks": ids})
         entry = await self._recorder.note(place, FAN_OUT, _encode(ids), told=[told], also=make)
         self._workshop.sent()

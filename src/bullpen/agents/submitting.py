@@ -25,7 +25,6 @@ from bullpen.job.spec import NewJob
 from bullpen.records.credits.budget import Budget
 from bullpen.records.credits.credits import purse
 from bullpen.records.credits.ledger import Ledger
-from bullpen.records.database import Database
 from bullpen.records.files.on import FilesOn
 from bullpen.records.records import Records
 from bullpen.records.runs.keys import RunKey, find, keep
@@ -210,13 +209,13 @@ async def write(
     if prepared.terms.files:
         files = FilesOn(connection, database, records.files.blobs)
         await files.attach(run_id, prepared.terms.files, tenant=tenant)
-    await add_task(connection, database, prepared, run_id=run_id, tenant=tenant, job=job)
+    await add_task(runs, Ledger(connection, database), prepared, run_id=run_id, tenant=tenant, job=job)
     return run_id, task_id
 
 
 async def add_task(
-    connection: AsyncConnection,
-    database: Database,
+    runs: RunsOn,
+    ledger: Ledger,
     prepared: Prepared,
     *,
     run_id: str,
@@ -226,7 +225,6 @@ async def add_task(
 ) -> None:
     """A task of a run that is there, with its credits and its job."""
     terms, task_id = prepared.terms, str(job.id)
-    runs = RunsOn(connection, database)
     await runs.create_task(
         run_id,
         task_id,
@@ -239,7 +237,6 @@ async def add_task(
         state=TaskState.QUEUED,
     )
     budget = Budget(task=task_id, tenant=tenant, payer=terms.payer, most=terms.most)
-    ledger = Ledger(connection, database)
     try:
         await budget.open(ledger, terms.estimate)
     except RecordMissing as missing:

@@ -13,7 +13,7 @@ from sqlalchemy.sql import column, table
 from bullpen.errors import RecordsTooNew
 from bullpen.records.database import Database
 
-HEAD = "0020"
+HEAD = "0021"
 """The newest migration; they are numbered, so that a newer database is told from a damaged one."""
 VERSION_TABLE = "bullpen_version"
 _FOLDER = Path(__file__).parent / "migrations"

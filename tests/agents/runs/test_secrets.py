@@ -125,6 +125,9 @@ async def test_neither_problem_nor_job_has_a_secret(
         assert b"hunter2" not in task.outcome
         job = await until(lambda: agents.pen.store.job(JobRef(task.queue, task.id)), lambda job: job.state in FINISHED)
         assert "hunter2" not in repr(job)
+        runs = (await agents.records()).runs
+        assert [run.id for run in (await runs.page(text="401 redacted")).runs] == [sent.run_id]
+        assert (await runs.page(text="hunter2")).runs == (), "nor can it be guessed by searching"
 
 
 @pytest.mark.parametrize(

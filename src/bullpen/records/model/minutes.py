@@ -87,11 +87,14 @@ def place_of(took_ms: int) -> int:
 
 
 def percentile_ms(histogram: Sequence[int], share: float) -> int | None:
-    """Within which bound that share of them stayed; None if there were none, or if it is beyond the last."""
-    total = sum(histogram)
-    seen = 0
-    for bound, count in zip(BOUNDS_MS, histogram, strict=False):
-        seen += count
-        if total and seen >= share * total:
-            return bound
+    """How long that share of them took at most; None if there were none, or if it is beyond the last bound.
+
+    Those of one part are taken to lie evenly in it, so that what changes slowly does not leap from bound to bound.
+    """
+    rank = share * sum(histogram)
+    below, from_ms = 0, 0
+    for to_ms, count in zip(BOUNDS_MS, histogram, strict=False):
+        if count and below + count >= rank:
+            return round(from_ms + (to_ms - from_ms) * (rank - below) / count)
+        below, from_ms = below + count, to_ms
     return None

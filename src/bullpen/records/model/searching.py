@@ -6,7 +6,8 @@ ways on SQLite:
     few jobs in these states ─▶ read them all                    what is left ─▶ walk down the index of words
     words longer than its beginnings ─▶ the newest that begin alike, then all that have them
 
-PostgreSQL chooses by itself, knowing how frequent words are.
+On PostgreSQL a search by nothing but words looks through the newest jobs, and then collects all that have the
+words. Where something else is asked too, PostgreSQL chooses by itself, knowing how frequent that is.
 """
 
 import functools
@@ -21,8 +22,8 @@ from bullpen.errors import BadOption
 from bullpen.job.state import State
 from bullpen.records.database import Database
 from bullpen.records.model.leading import LEADS, apart, lead_of
-from bullpen.records.model.sql import Words, among_few, among_newest, key_of, with_words
-from bullpen.records.model.words import FAILED_WORD, LONGEST_BEGINNING, queue_word, tenant_word, words_of
+from bullpen.records.model.texts import JOB_TEXTS, Words, rows_of
+from bullpen.records.model.words import FAILED_WORD, queue_word, tenant_word, words_of
 from bullpen.records.tables.model import job, job_tag, tally
 
 _REPEATED = 256
@@ -90,6 +91,13 @@ class JobFilter:
         return len(narrow) <= 1 and len(self.states) <= (0 if self.leads else 1)
 
     @property
+    def is_all_words(self) -> bool:
+        """Whether it asks for nothing that is not among the words of a job."""
+        by_time = self.since_ms is not None or self.until_ms is not None
+        by_others = self.queues is not None or self.error_kind is not None or bool(self.leads)
+        return not by_time and not by_others and (not self.states or _is_of_failed(self))
+
+    @property
     def leads(self) -> dict[str, str]:
         """What of this may lead to few jobs, by its name."""
         return {name: value for name in LEADS if (value := getattr(self, name)) is not None}
@@ -108,24 +116,32 @@ async def find(
         return ()
     if wanted.text is None:
         lead = None if database.is_postgres else await _lead(connection, wanted)
-        return await _rows(connection, _down(_list(wanted, lead).limit(limit), wanted, before))
-    query = _list(wanted).limit(limit)
+        return await rows_of(connection, _down(_list(wanted, lead).limit(limit), wanted, before))
     words = _words(wanted, wanted.text)
     if words is None:
         return ()
-    if database.is_postgres:
-        return await _rows(connection, with_words(database, _down(query, wanted, before), words))
-    before_key = None if before is None else before[1]
+    find_words = _find_in_postgres if database.is_postgres else _find_in_sqlite
+    return await find_words(connection, wanted, words, limit, before)
+
+
+async def _find_in_sqlite(
+    connection: AsyncConnection, wanted: JobFilter, words: Words, limit: int, before: Place | None
+) -> Sequence[Row[Any]]:
+    query, before_key = _list(wanted), None if before is None else before[1]
     if (queues := await _queues_of_few(connection, wanted)) is not None:
-        return await _rows(connection, among_few(query, words, queues, before_key))
-    if words.is_long:
-        rows = await _rows(connection, among_newest(query, words, before_key))
-        if len(rows) == limit:
-            return rows
-    query = with_words(database, query, words)
-    if before_key is not None:
-        query = query.where(key_of(database) < before_key)
-    return await _rows(connection, query.order_by(key_of(database).desc()))
+        few = query.where(job.c.queue.in_(queues)).limit(limit)
+        return await rows_of(connection, JOB_TEXTS.among_few(few, words, before_key))
+    return await JOB_TEXTS.walk(connection, query, words, limit, before_key)
+
+
+async def _find_in_postgres(
+    connection: AsyncConnection, wanted: JobFilter, words: Words, limit: int, before: Place | None
+) -> Sequence[Row[Any]]:
+    query = _list(wanted)
+    if not wanted.is_all_words:
+        return await rows_of(connection, _down(JOB_TEXTS.with_vectors(query.limit(limit), words), wanted, before))
+    keys = await JOB_TEXTS.keys(connection, words, limit, None if before is None else before[1])
+    return await rows_of(connection, query.where(job.c.key.in_(keys)).order_by(job.c.key.desc()))
 
 
 @functools.lru_cache(_REPEATED)
@@ -138,11 +154,6 @@ async def _lead(connection: AsyncConnection, wanted: JobFilter) -> str | None:
     if not wanted.leads or wanted.has_index:
         return None
     return await lead_of(connection, wanted.leads)
-
-
-async def _rows(connection: AsyncConnection, query: Select[Any]) -> Sequence[Row[Any]]:
-    rows: Sequence[Row[Any]] = (await connection.execute(query)).all()
-    return rows
 
 
 def _down(query: Select[Any], wanted: JobFilter, before: Place | None) -> Select[Any]:
@@ -169,7 +180,7 @@ def _words(wanted: JobFilter, text: str) -> Words | None:
         whole.append(queue_word(wanted.queue))
     if _is_of_failed(wanted):
         whole.append(FAILED_WORD)
-    return Words(tuple(begun), tuple(whole), is_long=any(len(word) > LONGEST_BEGINNING for word in begun))
+    return Words(tuple(begun), tuple(whole))
 
 
 def _is_of_failed(wanted: JobFilter) -> bool:

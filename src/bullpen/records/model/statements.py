@@ -12,7 +12,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bullpen.records.database import Database
 from bullpen.records.model.rows import Values
-from bullpen.records.model.sql import among, as_list, drop_words, insert_for, put_words
+from bullpen.records.model.sql import among, as_list, insert_for
+from bullpen.records.model.texts import JOB_TEXTS
 from bullpen.records.prepared import NEW, Prepared
 from bullpen.records.tables.model import job, job_tag, minute, reason, tally
 
@@ -31,7 +32,7 @@ class Statements:
         self.move = Prepared(database, _change(name for name in _NAMES if name not in {*_FIXED, *OWN}))
         """Change a row except for what is its own."""
         self.change = Prepared(database, _change(name for name in _NAMES if name not in _FIXED))
-        self.put_words = Prepared(database, put_words(database))
+        self.put_words = Prepared(database, JOB_TEXTS.put(database))
         self.put_tags = Prepared(database, insert(job_tag))
         new = insert_for(database, tally)
         total = {"jobs": tally.c.jobs + new.excluded.jobs}
@@ -48,8 +49,8 @@ class Statements:
         sums = {name: new.excluded[name] for name in _COUNTED}
         new = new.on_conflict_do_update(index_elements=[*minute.primary_key], set_=sums)
         self.put_minutes = Prepared(database, new)
-        self._drops = [
-            drop_words(database),
+        self._drops: list[Executable] = [
+            JOB_TEXTS.drop(database),
             delete(job_tag).where(among(database, job_tag.c.key)),
             delete(job).where(among(database, job.c.key)),
         ]

@@ -197,6 +197,7 @@ class Turns:
             await connection.execute(new.on_conflict_do_update(index_elements=[stream.c.queue], set_=values))
         for state in left:
             await self._drop(one.queue, state, before_ms=befores[state])
+        await self._writer.analyze_if_grown()
 
     async def _oldest(self, queue: str, states: Iterable[State]) -> dict[State, JobRecord | None]:
         return {state: await self._source.oldest(queue, state) for state in states}

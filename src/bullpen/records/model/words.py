@@ -29,6 +29,17 @@ def queue_word(queue: str) -> str:
     return f"0queue0{hashlib.sha256(queue.encode()).hexdigest()[:24]}"
 
 
+@lru_cache(maxsize=1024)
+def workspace_word(workspace: str) -> str:
+    """The same for the runs of a workspace."""
+    return f"0workspace0{hashlib.sha256(workspace.encode()).hexdigest()[:24]}"
+
+
+def state_word(state: str) -> str:
+    """The same for what ended so."""
+    return f"0{state}0"
+
+
 def words_of(texts: Iterable[str]) -> list[str]:
     """Their distinct words, without case and accents; of a very long text the first ones."""
     found: dict[str, None] = {}

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 import msgspec
-from sqlalchemy import func, select
+from sqlalchemy import func, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bullpen.job.events import Event
@@ -27,6 +27,9 @@ _PARTS = ("added", "started", "completed", "failed", "retried", "wait", "process
 _AT_ONCE = 500
 _SLICE = 250
 """Rows between two looks at what else there is to do."""
+_ANALYZE = text("ANALYZE bullpen_job, bullpen_job_tag, bullpen_job_text")
+_FEWEST_TO_ANALYZE = 1_000
+_GROWN = 4
 
 _own = itemgetter(*OWN)
 _searched = itemgetter("name", "tags", "error", "error_type", "fields")
@@ -68,6 +71,7 @@ class ModelWriter:
         self._fields = tuple(fields)
         self._statements = Statements(database)
         self._last_key = 0
+        self._analyze_at_key = 0
 
     async def begin(self) -> None:
         """After the lease was taken: another may have written before."""
@@ -75,6 +79,14 @@ class ModelWriter:
             self._last_key = (
                 await connection.execute(select(func.coalesce(func.max(job_table.c.key), 0)))
             ).scalar_one()
+        self._analyze_at_key = max(_FEWEST_TO_ANALYZE, _GROWN * self._last_key)
+
+    async def analyze_if_grown(self) -> None:
+        """PostgreSQL plans by what it counted, and counts by itself a minute late: until then it is slow."""
+        if self._database.is_postgres and self._last_key >= self._analyze_at_key:
+            self._analyze_at_key = _GROWN * self._last_key
+            async with self._database.writing() as connection:
+                await connection.execute(_ANALYZE)
 
     async def apply(
         self,

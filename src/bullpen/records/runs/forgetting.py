@@ -5,6 +5,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bullpen.records.credits.budget import account_of
 from bullpen.records.database import Database
+from bullpen.records.model.sql import as_list
+from bullpen.records.runs.wording import RUN_TEXTS
 from bullpen.records.tables.credits import hold
 from bullpen.records.tables.journal import journal
 from bullpen.records.tables.runs import run as run_table
@@ -30,7 +32,7 @@ async def forget_old(database: Database, *, now_ms: int | None = None) -> int:
     forgotten = 0
     while True:
         async with database.writing() as connection:
-            some = await _forget_some(connection, before_ms)
+            some = await _forget_some(connection, database, before_ms)
         forgotten += some
         if some < _TOGETHER:
             return forgotten
@@ -41,16 +43,19 @@ def days_kept() -> int | None:
     return whole_from(RUN_DAYS, 0, 1, _MOST_DAYS) or None
 
 
-async def _forget_some(connection: AsyncConnection, before_ms: int) -> int:
+async def _forget_some(connection: AsyncConnection, database: Database, before_ms: int) -> int:
     # By when they began, which has an index; who began long ago and has not ended is one of few.
     is_old = (run_table.c.created_ms < before_ms, run_table.c.finished_ms < before_ms)
-    oldest = select(run_table.c.id).where(*is_old).order_by(run_table.c.created_ms).limit(_TOGETHER)
-    runs = list((await connection.execute(oldest)).scalars())
+    oldest = select(run_table.c.id, run_table.c.number).where(*is_old).order_by(run_table.c.created_ms)
+    found = (await connection.execute(oldest.limit(_TOGETHER))).all()
+    runs = [row.id for row in found]
     if not runs:
         return 0
     tasks = list((await connection.execute(select(task_table.c.id).where(task_table.c.run.in_(runs)))).scalars())
     await connection.execute(delete(journal).where(journal.c.run.in_(tasks)))
     await connection.execute(delete(hold).where(hold.c.run.in_([*tasks, *map(account_of, tasks)])))
+    numbers = [row.number for row in found if row.number is not None]
+    await connection.execute(RUN_TEXTS.drop(database), {"listed": as_list(database, numbers)})
     # Tasks, their log, files and checkpoints go with it.
     await connection.execute(delete(run_table).where(run_table.c.id.in_(runs)))
     return len(runs)

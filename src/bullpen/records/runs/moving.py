@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Row, insert, select, update
+from sqlalchemy import ColumnElement, Row, func, insert, literal_column, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bullpen.errors import RecordMissing, WrongState
@@ -16,6 +16,7 @@ from bullpen.records import outbox
 from bullpen.records.chained import Link, Part, run_alone
 from bullpen.records.database import Database
 from bullpen.records.prepared import Followed, Parameters, Prepared
+from bullpen.records.runs import wording
 from bullpen.records.runs.words import BEFORE, FINAL, NewProgress, ProgressEvent, ProgressKind, Run, Task, TaskState
 from bullpen.records.tables.outbox import OutboxRow
 from bullpen.records.tables.runs import progress as progress_table
@@ -36,10 +37,19 @@ class Statements:
     """Those of a submission and of a step."""
 
     def __init__(self, database: Database) -> None:
-        self.create = Prepared(database, insert(run_table), columns=_NEW_RUN)
+        self.create = Prepared(database, _numbered(database), columns=_NEW_RUN)
         self.create_task = Prepared(database, insert(task_table), columns=_NEW_TASK)
         self.send = Prepared(database, insert(OutboxRow), columns=_NEW_JOB)
         self.tell = Followed(database, _longer, progress_table, counted={"number": "told"})
+
+
+def _numbered(database: Database) -> Any:
+    """An insert of a run with the next number."""
+    if database.is_postgres:
+        return insert(run_table)  # it counts by itself
+    before = run_table.alias("before")
+    last = func.coalesce(func.max(before.c.number), literal_column("0"))
+    return insert(run_table).values(number=select(last + literal_column("1")).scalar_subquery())
 
 
 def _longer(parameter: Parameters, *only_if: ColumnElement[bool]) -> Any:
@@ -54,6 +64,9 @@ class RunsOn:
         self._connection = connection
         self._database = database
         self._statements = database.own(Statements)
+        self._words = database.own(wording.Statements)
+        self._begun: dict[str, list[str]] = {}
+        """Words of runs that have no task yet, for which they are written with the words of that: once."""
         self._now_ms = database.clock.now_ms()
 
     async def create(
@@ -65,7 +78,7 @@ class RunsOn:
         workspace: str | None = None,
         state: TaskState = TaskState.PENDING,
     ) -> None:
-        """Its state is that of its first task."""
+        """Its state is that of its first task; it is found by words once that is there."""
         values = {
             "id": run_id,
             "tenant": tenant,
@@ -76,6 +89,7 @@ class RunsOn:
             "created_ms": self._now_ms,
         }
         await self._statements.create.run(self._connection, [values])
+        self._begun[run_id] = wording.words_of_run(run_id, tenant=tenant, workspace=workspace, created_by=created_by)
 
     async def create_task(
         self,
@@ -90,7 +104,10 @@ class RunsOn:
         parent: str | None = None,
         state: TaskState = TaskState.PENDING,
     ) -> None:
-        """One whose job is not under way in the same transaction is `pending`; `move` it when it is."""
+        """One whose job is not under way in the same transaction is `pending`; `move` it when it is.
+
+        A run is found by what its first task is asked, and by the names of others where `name_parts` tells them.
+        """
         values = {
             "id": task_id,
             "run": run_id,
@@ -105,6 +122,13 @@ class RunsOn:
             "changed_ms": self._now_ms,
         }
         await self._statements.create_task.run(self._connection, [values])
+        if parent is None:
+            words = [*await self._words_of(run_id), *wording.words_of_task(task_id, kind=kind, prompt=prompt)]
+            await self._words.put.run(self._connection, [{"run": run_id, "words": " ".join(words)}])
+
+    async def name_parts(self, run_id: str, task_ids: Sequence[str], kind: str) -> None:
+        """Let the run be found by these tasks that others made."""
+        await self._add_words(run_id, wording.words_of_parts(task_ids, kind=kind))
 
     async def send(self, job: NewJob) -> None:
         """The job of a task, which is added once this is committed."""
@@ -117,8 +141,12 @@ class RunsOn:
         *told: NewProgress,
         outcome: bytes | None = None,
         question: dict[str, Any] | None = None,
+        problem: str = "",
     ) -> Task:
-        """Its new standing, told of. RecordMissing; WrongState if it cannot come to this state from where it is."""
+        """Its new standing, told of. RecordMissing; WrongState if it cannot come to this state from where it is.
+
+        `problem` is why it came to no answer, in words by which its run is found.
+        """
         values: dict[str, Any] = {"state": state, "changed_ms": self._now_ms, "question": question}
         if state.is_final:
             values |= {"finished_ms": self._now_ms, "outcome": outcome}
@@ -138,12 +166,24 @@ class RunsOn:
             task = msgspec.structs.replace(task, started_ms=self._now_ms)
         if task.parent is None:
             await self._move_run(task)
+            await self._add_words(task.run, wording.words_of_end(state, problem))
         await self.tell(task.run, task.id, told)
         return task
 
     async def _move_run(self, task: Task) -> None:
         values = {"state": task.state, "finished_ms": task.finished_ms}
         await self._connection.execute(update(run_table).where(run_table.c.id == task.run).values(**values))
+
+    async def _words_of(self, run_id: str) -> list[str]:
+        if (begun := self._begun.pop(run_id, None)) is not None:
+            return begun
+        columns = [run_table.c[name] for name in ("tenant", "workspace", "created_by")]
+        found = await self._connection.execute(select(*columns).where(run_table.c.id == run_id))
+        return wording.words_of_run(run_id, **found.one()._asdict())
+
+    async def _add_words(self, run_id: str, words: Sequence[str]) -> None:
+        if words:
+            await self._words.add.run(self._connection, [{"run": run_id, "words": " ".join(words)}])
 
     async def task(self, task_id: str) -> Task:
         found = await self._connection.execute(select(*_TASK).where(task_table.c.id == task_id))
@@ -210,7 +250,7 @@ def read_task(row: Row[Any]) -> Task:
 
 
 def read_run(row: Row[Any]) -> Run:
-    values = dict(row._mapping)  # noqa: SLF001 - its public name, in SQLAlchemy's way
+    values = {name: getattr(row, name) for name in Run.__struct_fields__}
     return Run(**values | {"state": TaskState(row.state)})
 
 

@@ -1,13 +1,17 @@
 """Runs as the API and the dashboard see them: lists, one with its tasks, and its log from any place on."""
 
 from collections.abc import Sequence
+from typing import Any
 
-from sqlalchemy import exists, func, select, tuple_
+from sqlalchemy import Row, func, select, tuple_
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bullpen.errors import BadOption, RecordMissing
 from bullpen.records.database import Database
-from bullpen.records.paging import place_in
+from bullpen.records.model.texts import rows_of
+from bullpen.records.paging import number_in, place_in
 from bullpen.records.runs.moving import RUN_COLUMNS, TASK_COLUMNS, read_event, read_run, read_task
+from bullpen.records.runs.searching import ASKS, RunFilter, find
 from bullpen.records.runs.words import (
     FINAL,
     HowFar,
@@ -25,7 +29,6 @@ from bullpen.records.tables.runs import task as task_table
 
 _LIMIT = 500
 _LAST_BEGUN = 50
-_ASKS = task_table.c.question.is_not(None)
 
 
 class Runs:
@@ -71,29 +74,29 @@ class Runs:
         workspace: str | None = None,
         state: TaskState | None = None,
         is_asking: bool = False,
+        text: str | None = None,
         limit: int = 50,
         cursor: str | None = None,
     ) -> RunPage:
-        """The newest first; all tenants' if none is named. `is_asking`: those only that wait for a person."""
+        """The newest first; all tenants' if none is named. `is_asking`: those only that wait for a person.
+
+        `text`: those that have all these words, or words that begin so, in ids, kind, prompt, asker or error.
+        """
         if not 1 <= limit <= _LIMIT:
             raise BadOption(f"limit: from 1 to {_LIMIT}, not {limit}")
-        place = (run_table.c.created_ms, run_table.c.id)
-        query = select(*RUN_COLUMNS).order_by(*(column.desc() for column in place)).limit(limit + 1)
-        if tenant is not None:
-            query = query.where(run_table.c.tenant == tenant)
-        if workspace is not None:
-            query = query.where(run_table.c.workspace == workspace)
-        if state is not None:
-            query = query.where(run_table.c.state == state)
-        if is_asking:
-            asks = exists().where(task_table.c.run == run_table.c.id, _ASKS)
-            query = query.where(run_table.c.state == TaskState.SUSPENDED, asks)
-        if cursor is not None:
-            query = query.where(tuple_(*place) < tuple_(*place_in(cursor)))
+        wanted = RunFilter(tenant=tenant, workspace=workspace, state=state, is_asking=is_asking)
         async with self._database.reading(brief=True) as connection:
-            found = [read_run(row) for row in await connection.execute(query)]
-        more = len(found) > limit
-        return RunPage(tuple(found[:limit]), f"{found[limit - 1].created_ms}~{found[limit - 1].id}" if more else None)
+            if text is None:
+                found = await _newest(connection, wanted, limit + 1, cursor)
+            else:
+                before = None if cursor is None else number_in(cursor)
+                self._database.go_aside(connection)
+                found = await find(self._database, connection, wanted, text, limit + 1, before=before)
+        if len(found) <= limit:
+            return RunPage(tuple(map(read_run, found)), None)
+        last = found[limit - 1]
+        place = f"{last.created_ms}~{last.id}" if text is None else str(last.number)
+        return RunPage(tuple(map(read_run, found[:limit])), place)
 
     async def events(self, run_id: str, *, after: int = 0, limit: int = 1_000) -> list[ProgressEvent]:
         """What happened after this number, in order."""
@@ -119,7 +122,7 @@ class Runs:
     async def asking(self, run_ids: Sequence[str]) -> set[str]:
         """Those of these runs in which a person is asked, by whichever of their tasks."""
         async with self._database.reading(brief=True) as connection:
-            rows = await connection.execute(select(task_table.c.run).where(task_table.c.run.in_(run_ids), _ASKS))
+            rows = await connection.execute(select(task_table.c.run).where(task_table.c.run.in_(run_ids), ASKS))
             return {row.run for row in rows}
 
     async def retries(self, tasks: Sequence[Task]) -> dict[str, int]:
@@ -161,3 +164,11 @@ class Runs:
         async with self._database.reading(brief=True) as connection:
             rows = (await connection.execute(query.order_by(task_table.c.id).limit(limit))).all()
         return [read_task(row) for row in rows]
+
+
+async def _newest(connection: AsyncConnection, wanted: RunFilter, limit: int, cursor: str | None) -> Sequence[Row[Any]]:
+    place = (run_table.c.created_ms, run_table.c.id)
+    query = wanted.narrow(select(*RUN_COLUMNS)).order_by(*(column.desc() for column in place)).limit(limit)
+    if cursor is not None:
+        query = query.where(tuple_(*place) < tuple_(*place_in(cursor)))
+    return await rows_of(connection, query)

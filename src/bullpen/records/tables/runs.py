@@ -27,6 +27,8 @@ run = Table(
     Column("told", Integer, nullable=False),
     Column("created_ms", BigInteger, nullable=False),
     Column("finished_ms", BigInteger),
+    Column("number", BigInteger),
+    Index("uq_bullpen_run_number", "number", unique=True),
     Index("ix_bullpen_run_tenant_created", "tenant", "created_ms", "id"),
     Index("ix_bullpen_run_tenant_workspace_created", "tenant", "workspace", "created_ms", "id"),
     Index("ix_bullpen_run_created", "created_ms", "id"),
@@ -34,7 +36,10 @@ run = Table(
     Index("ix_bullpen_run_tenant_state_created", "tenant", "state", "created_ms", "id"),
     Index("ix_bullpen_run_finished", "finished_ms", "id"),
 )
-"""`told` is the number of its last event. Its state is that of its first task."""
+"""`told` is the number of its last event. Its state is that of its first task.
+
+Numbers grow as runs come, and their words are kept by them. None has a run that a process of before version 21 made.
+"""
 
 task = Table(
     "bullpen_task",

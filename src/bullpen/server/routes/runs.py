@@ -52,15 +52,20 @@ async def runs(
     tenant: Text = None,
     workspace: Text = None,
     is_asking: bool = False,
+    q: Text = None,
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
     cursor: Cursor = None,
 ) -> Page[RunRow]:
-    """Runs, the newest first, each with the beginning of what was asked; `is_asking`: those that ask a person."""
+    """Runs by filter and words, the newest first, each with the beginning of what was asked.
+
+    `is_asking`: those that ask a person.
+    """
     page = await site.records.runs.page(
         tenant=tenant_of(caller, tenant),
         workspace=workspace,
         state=state,
         is_asking=is_asking,
+        text=q,
         limit=limit,
         cursor=cursor,
     )
