@@ -1,6 +1,6 @@
 // Keys that do something: single ones, and two in a row such as `g j`.
 import { signal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 export type Shortcuts = Record<string, (event: KeyboardEvent) => void>;
 
@@ -41,7 +41,8 @@ export function useShortcuts(shortcuts: Shortcuts): void {
   const latest = useRef(shortcuts);
   latest.current = shortcuts;
   const names = Object.keys(shortcuts).join(",");
-  useEffect(() => {
+  // Before the page is painted: who sees a button may press its key.
+  useLayoutEffect(() => {
     const layer: Shortcuts = {};
     for (const key of names.split(",")) layer[key] = (event) => latest.current[key]?.(event);
     layers.push(layer);
