@@ -38,7 +38,7 @@ class Ear(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._chunks.append(data)
-        if not self._is_ready and b": beat\n\n" in b"".join(self._chunks):
+        if not self._is_ready and b"event: beat\n" in b"".join(self._chunks):
             self._is_ready = True
             self._on_ready()
 

@@ -76,6 +76,9 @@ async def open_page(browser: Browser, stage: Stage) -> AsyncIterator[Opener]:
 
     yield open_page
     for context in contexts:
+        for page in context.pages:
+            # An answer that is still on its way would be an error of the next test.
+            await page.unroute_all(behavior="ignoreErrors")
         await context.close()
     assert faults == []
 

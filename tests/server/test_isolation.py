@@ -366,7 +366,7 @@ async def test_no_stream_tells_of_another(world: World) -> None:
         assert {await one.begun() for one in heard} == {101, 200}
         for one, (_, _, is_socket) in zip(heard, _STREAMS, strict=True):
             if not is_socket:
-                await one.until(": beat")
+                await one.until("event: beat\n")
         await queue.add("beta-more", {"n": "beta"}, id="their-other", tenant="beta")
         await store.pause("mail")
         await store.resume("mail")
@@ -392,7 +392,7 @@ async def test_a_gap_is_told_in_queues_of_ones_own_only(world: World) -> None:
         assert {await one.begun() for one in heard} == {101, 200}
         for one, (_, _, is_socket) in zip(heard, streams, strict=True):
             if not is_socket:
-                await one.until(": beat")
+                await one.until("event: beat\n")
         for queue in ("beta-only", "mail"):
             end = (await world.site.store.events(queue, after=None, limit=1, timeout_ms=0)).cursor
             world.site.hub._channels[queue]._take(EventPage((), end, gap=True))

@@ -69,7 +69,7 @@ async def test_streams_tell_them_of_their_queues_only(world: World, eventually: 
                 continue
             assert await heard.begun() in (101, 200)
             if method != "WS":
-                await heard.until(": beat")
+                await heard.until("event: beat\n")
             await world.site.queue("mail").add("beta-more", tenant="beta")
             await world.site.queue("own").add("own-more", id=f"own-{number}")
             assert MARK not in await heard.until(f"own-{number}")
