@@ -4,14 +4,14 @@ All bytes travel as text, since the server's msgpack reads no other.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, assert_never
 
 import msgspec
 
 from bullpen.errors import BadData
 from bullpen.job.record import CrashKind, CrashLimits, Failure, FailureKind, JobRef, Lease
-from bullpen.job.spec import JobSpec, NewJob
+from bullpen.job.spec import NewJob
 from bullpen.job.trees import flatten
 from bullpen.job.verdicts import (
     AwaitChildren,
@@ -69,8 +69,6 @@ class Batch:
     def __init__(self, keys: Keys) -> None:
         self._keys = keys
         self._numbers: dict[str, int] = {}
-        self._options: tuple[JobSpec, str] | None = None
-        """Those of the job before: the jobs of a batch mostly share one spec."""
 
     def number(self, queue: str) -> int:
         return self._numbers.setdefault(queue, len(self._numbers) + 1)
@@ -79,12 +77,31 @@ class Batch:
         return [{"base": self._keys.base(queue), "own": self._keys.own(queue)} for queue in self._numbers]
 
     def job(self, job: NewJob) -> Message:
+        """One job by itself."""
+        return self._kind(job) | {"data": as_text(job.data, job.name)}
+
+    def jobs(self, jobs: Sequence[NewJob]) -> Message:
+        """These with all below them, each parent before its children, which name its place, from 1.
+
+        As columns: jobs in a row that differ by their data only are of one kind, which the server reads once.
+        """
+        kinds: list[Message] = []
+        kind_of, data = [], []
+        before: NewJob | None = None
+        for job, parent in _with_parents(jobs):
+            if before is None or not _are_alike(before, job):
+                kinds.append(self._kind(job) if parent is None else self._kind(job) | {"parent": parent + 1})
+            kind_of.append(len(kinds))
+            data.append(as_text(job.data, job.name))
+            before = job if parent is None else None
+        return {"kinds": kinds, "kind_of": kind_of, "data": data}
+
+    def _kind(self, job: NewJob) -> Message:
         spec = job.spec
         message: Message = {
             "queue": self.number(job.queue),
             "name": job.name,
-            "data": as_text(job.data, job.name),
-            "options": self._options_of(job),
+            "options": encode_options(job).decode(),
         }
         if spec.delay_ms:
             message["delay"] = spec.delay_ms
@@ -114,88 +131,93 @@ class Batch:
             }
         return message
 
-    def _options_of(self, job: NewJob) -> str:
-        if job.id is not None:
-            return encode_options(job).decode()  # the id is one of them
-        if self._options is None or self._options[0] is not job.spec:
-            self._options = (job.spec, encode_options(job).decode())
-        return self._options[1]
-
-    def jobs(self, jobs: Sequence[NewJob]) -> list[Message]:
-        """These with all below them: each parent before its children, which name its place, from 1."""
-        if not any(job.children for job in jobs):
-            return [self.job(job) for job in jobs]
-        return [
-            self.job(node.job) if node.parent is None else self.job(node.job) | {"parent": node.parent + 1}
-            for node in flatten(jobs)
-        ]
-
     def lease(self, lease: Lease) -> Message:
         ref = lease.ref
         return {"queue": self.number(ref.queue), "id": ref.id, "token": lease.token, "epoch": lease.epoch}
 
-    def settlement(self, settlement: Settlement) -> Message:
-        return self.lease(settlement.lease) | self._verdict(settlement)
+    def settlements(self, settlements: Sequence[Settlement]) -> Message:
+        """As columns: the server reads them in a fifth of the time that a table of each would take."""
+        leases = [settlement.lease for settlement in settlements]
+        told = [self._verdict(settlement) for settlement in settlements]
+        return {
+            "queues": [self.number(lease.ref.queue) for lease in leases],
+            "ids": [lease.ref.id for lease in leases],
+            "tokens": [lease.token for lease in leases],
+            "epochs": [lease.epoch for lease in leases],
+            "words": [word for word, _ in told],
+            "said": [said for _, said in told],
+        }
 
-    def _verdict(self, settlement: Settlement) -> Message:
+    def _verdict(self, settlement: Settlement) -> tuple[str, str | Message]:
         match settlement.verdict:
             case Completed(result, then):
-                completed: Message = {"verdict": "completed", "result": as_text(result, settlement.lease.ref)}
+                text = as_text(result, settlement.lease.ref)
                 if then:
-                    completed["followers"] = self.jobs(then)
-                return completed
+                    return "completed-then", {"result": text, "followers": self.jobs(then)}
+                return "completed", text
             case Retry(failure, delay_ms):
-                return {"verdict": "retry", "failure": _failure(failure), "delay": delay_ms}
+                return "retry", {"failure": _failure(failure), "delay": delay_ms}
             case Failed(failure):
-                return {"verdict": "failed", "failure": _failure(failure)}
+                return "failed", {"failure": _failure(failure)}
             case Cancelled(reason):
                 message = f"cancelled: {reason}" if reason else "cancelled"
-                return {"verdict": "failed", "failure": _failure(Failure(message, FailureKind.CANCELLED))}
+                return "failed", {"failure": _failure(Failure(message, FailureKind.CANCELLED))}
             case Postponed(delay_ms, note):
-                return {"verdict": "postponed", "delay": delay_ms, "note": storable(note)}
+                return "postponed", {"delay": delay_ms, "note": storable(note)}
             case Parked(until_ms, signals, note):
-                return {
-                    "verdict": "parked",
+                return "parked", {
                     "due": FOREVER_MS if until_ms is None else until_ms,
                     "signals": signals,
                     "parked": _encode_json(signals).decode(),
                     "note": storable(note),
                 }
             case Released(crash, limits):
-                return {"verdict": "released", "crash": crash, "limits": limits}
+                return "released", {"crash": crash, "limits": limits}
             case Limited(delay_ms, group_only):
-                return {"verdict": "limited", "delay": delay_ms, "group_only": group_only}
+                return "limited", {"delay": delay_ms, "group_only": group_only}
             case AwaitChildren():
-                return {"verdict": "await-children"}
+                return "await-children", {}
             case unknown:
                 assert_never(unknown)
 
 
+def _with_parents(jobs: Sequence[NewJob]) -> Iterator[tuple[NewJob, int | None]]:
+    if any(job.children for job in jobs):
+        return ((node.job, node.parent) for node in flatten(jobs))
+    return ((job, None) for job in jobs)
+
+
+def _are_alike(one: NewJob, other: NewJob) -> bool:
+    """Whether they differ by their data only; an id of its own is among a job's options."""
+    if one.spec is not other.spec or one.name != other.name or one.queue != other.queue:
+        return False
+    return one.id is None and other.id is None and not one.children and not other.children
+
+
 def ask_add(keys: Keys, jobs: Sequence[NewJob], now_ms: int) -> bytes:
     batch = Batch(keys)
-    messages = batch.jobs(jobs)
-    asked = _asked_add(batch, messages, now_ms)
-    if len(messages) > len(jobs):
+    asked = _asked_add(batch, jobs, now_ms)
+    if any(job.children for job in jobs):
         asked["has_trees"] = True
-    if any("group" in message for message in messages):
+    if any("group" in kind for kind in asked["jobs"]["kinds"]):
         asked["has_groups"] = True
     return encode(asked)
 
 
 def ask_add_children(keys: Keys, lease: Lease, jobs: Sequence[NewJob], now_ms: int) -> bytes:
     batch = Batch(keys)
-    messages = batch.jobs(jobs)
-    return encode(_asked_add(batch, messages, now_ms) | {"lease": batch.lease(lease), "queues": batch.queues()})
+    return encode(_asked_add(batch, jobs, now_ms) | {"lease": batch.lease(lease), "queues": batch.queues()})
 
 
-def _asked_add(batch: Batch, messages: list[Message], now_ms: int) -> Message:
-    counts = Counter(message["queue"] for message in messages)
+def _asked_add(batch: Batch, jobs: Sequence[NewJob], now_ms: int) -> Message:
+    columns = batch.jobs(jobs)
+    counts = Counter(columns["kinds"][kind - 1]["queue"] for kind in columns["kind_of"])
     return {
         "now": now_ms,
         "memory_ms": REQUEST_MEMORY_MS,
         "queues": batch.queues(),
         "counts": [counts[number] for number in sorted(counts)],
-        "jobs": messages,
+        "jobs": columns,
     }
 
 
@@ -208,12 +230,12 @@ def ask_exchange(
     bounds: ClaimBounds,
 ) -> bytes:
     batch = Batch(keys)
-    ended = [batch.settlement(settlement) for settlement in settlements]
+    ended = batch.settlements(settlements)
     wanted = [{"queue": batch.number(queue), "count": count} for queue, count in wants.items()]
     message = {
         "memory_ms": max(terms.ms, REQUEST_MEMORY_MS),
         "queues": batch.queues(),
-        "settlements": ended,
+        "ended": ended,
         "wants": wanted,
         "lease": {
             "token": terms.token,

@@ -1,9 +1,9 @@
 --[[ add: put new jobs into their queues, all of them in one step.
   KEYS 1 the request's memory
-  ARGV 1 msgpack {now, memory_ms, queues = {{base, own}, …}, counts = {how many jobs of each
-         queue, …}, jobs = {{queue, id?, name, data, options, delay?, priority?, lifo?, dedup?, tenant?, group?,
-         start_by?, parent?, policy?, has_children?}, …}, has_trees?, has_groups?};
-         `queue` counts from 1, and so does `parent`, the place of the job's parent
+  ARGV 1 msgpack {now, memory_ms, queues = {{base, own}, …}, counts = {how many jobs of each queue, …},
+         jobs = {kinds = {{queue, id?, name, options, delay?, priority?, lifo?, dedup?, tenant?, group?, start_by?,
+         parent?, policy?, has_children?}, …}, kind_of = {the kind of each job, …}, data = {its data, …}},
+         has_trees?, has_groups?}; `queue` and `kind_of` count from 1, and so does `parent`, the place of the job's parent
   Returns {id, "added" | "duplicate" | "deduplicated" | "replaced" | "kept-last" | "left-out", id, …} in the order
           asked, or the place of a child that is another's: then nothing changed
           or {{"full", base, group, how many wait there, how many may, how many more}}, and nothing was added

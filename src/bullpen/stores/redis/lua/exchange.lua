@@ -1,7 +1,8 @@
 --[[ exchange: end these attempts, then claim those jobs, all in one step. Either half may be empty.
   KEYS 1 the request's memory
-  ARGV 1 msgpack {now, memory_ms, queues = {{base, own}, …}, settlements = {{queue, id, token, epoch,
-         verdict, …}, …}, wants = {{queue, count}, …}, at_most?, group?, lease = {token, worker, ms, queues}}; `queue` counts from 1
+  ARGV 1 msgpack {now, memory_ms, queues = {{base, own}, …}, ended = {queues, ids, tokens, epochs,
+         words, said}, each a list, wants = {{queue, count}, …}, at_most?, group?, lease = {token, worker, ms, queues}};
+         `queue` counts from 1; `said` is the result of a "completed", else what the verdict has to say as a table
   With `ahead` in place of `now`: by how many ms the caller's clock is before the server's; for a claim that was sent
   long before it runs. One that finds nothing is not remembered, so that the same request may come again.
   The same request again gets the first answer, with those of its jobs that are still held under it.
@@ -50,7 +51,7 @@ if remembered and remembered.settled then return answer_again(remembered) end
 local queues = open_queues(asked.queues)
 local memory = {
   queues = asked.queues,
-  settled = settle(queues, asked.settlements, asked.now),
+  settled = settle(queues, asked.ended, asked.now),
   token = lease.token,
   claimed = {},
 }

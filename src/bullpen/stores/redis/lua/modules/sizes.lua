@@ -19,8 +19,9 @@ end
 -- What stands below a job that is there already is not added.
 local function find_left_out(queues, jobs, now)
   local left_out = {}
-  for i, job in ipairs(jobs) do
-    local above = job.parent and jobs[job.parent]
+  for i = 1, #jobs.data do
+    local job = trees().job_at(jobs, i)
+    local above = job.parent and trees().job_at(jobs, job.parent)
     local is_left_out = above and (left_out[job.parent]
       or above.id ~= nil and adding().is_taken(queues[above.queue], above.id, now))
     if is_left_out then left_out[i] = true end
@@ -31,7 +32,8 @@ end
 -- Those that would go into the line of a group at once: not after a delay, nor after their children.
 local function by_group(queues, jobs, left_out)
   local batches, known = {}, {}
-  for i, job in ipairs(jobs) do
+  for i = 1, #jobs.data do
+    local job = trees().job_at(jobs, i)
     if job.group and not job.delay and not job.has_children and not left_out[i] then
       local queue = queues[job.queue]
       local whose = job.queue .. " " .. job.group

@@ -1,14 +1,22 @@
---[[ Adding trees: lists in which each parent stands before its children. ]]
+--[[ Adding trees: lists in which each parent stands before its children. Their columns are {kinds, kind_of, data}. ]]
+
+-- Jobs of one kind differ by their data only. They share its table, which is that of one job at a time.
+local function job_at(jobs, place)
+  local job = jobs.kinds[jobs.kind_of[place]]
+  job.data = jobs.data[place]
+  return job
+end
 
 --[[ Add all of these; `head` is a job that is there and becomes the parent of the roots.
   Returns {id, outcome, id, outcome, …}; what stands below a duplicate is left out: "", "left-out". ]]
 local function insert_all(queues, jobs, now, head)
   local answers, parents = {}, {}
-  for i, job in ipairs(jobs) do
+  for i = 1, #jobs.data do
+    local job = job_at(jobs, i)
     local queue, above = queues[job.queue], job.parent and 2 * job.parent - 1
     local id, outcome = "", "left-out"
     if not above or answers[above + 1] == "added" then
-      local parent = above and { queue = queues[jobs[job.parent].queue], id = answers[above] } or head
+      local parent = above and { queue = queues[job_at(jobs, job.parent).queue], id = answers[above] } or head
       id, outcome = adding().insert(queue, job, now, parent)
       if job.has_children and outcome == "added" then parents[#parents + 1] = { queue, id } end
     end
@@ -31,7 +39,8 @@ end
 -- The place of the first child that cannot be one: it is another's, or the parent descends from it.
 local function find_conflict(queues, jobs, now, head)
   local ancestors, is_closed = ancestors_of(head), {}
-  for i, job in ipairs(jobs) do
+  for i = 1, #jobs.data do
+    local job = job_at(jobs, i)
     local queue = queues[job.queue]
     if job.parent and is_closed[job.parent] then
       is_closed[i] = true
@@ -48,6 +57,7 @@ local function find_conflict(queues, jobs, now, head)
 end
 
 return {
+  job_at = job_at,
   insert_all = insert_all,
   find_conflict = find_conflict,
 }

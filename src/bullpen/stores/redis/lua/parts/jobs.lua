@@ -17,20 +17,23 @@ end
 
 -- What the end of a job must know of it; a job that is gone has an empty record.
 local function read_job(queue, id)
-  local found = redis.call("HMGET", queue.base .. id, FIELD.epoch, FIELD.attempts_made, FIELD.options,
-    FIELD.priority, FIELD.tenant, FIELD.dedup_id, FIELD.doomed, FIELD.cancelling, FIELD.parent_key, FIELD.group)
+  local found = redis.call("HMGET", queue.base .. id, FIELD.options, FIELD.attempts_made, FIELD.priority,
+    FIELD.tenant, FIELD.doomed, FIELD.cancelling, FIELD.parent_key, FIELD.group)
   local job = {
-    epoch = tonumber(found[1] or nil) or 0,
+    is_there = found[1] ~= false,
     attempts_made = tonumber(found[2] or nil) or 0,
-    options = read_options(found[3]),
-    priority = tonumber(found[4] or nil) or 0,
+    options = read_options(found[1]),
+    priority = tonumber(found[3] or nil) or 0,
   }
   -- Most jobs have none of these, and a place in a table costs as much for nil.
-  if found[5] then job.tenant = found[5] end
-  if found[6] then job.dedup_id = found[6] end
-  if found[7] then job.doomed = found[7] end
-  if found[8] then job.cancelling = found[8] end
-  if found[9] then job.parent_key = found[9] end
-  if found[10] then job.group = found[10] end
+  if found[4] then job.tenant = found[4] end
+  if found[5] then job.doomed = found[5] end
+  if found[6] then job.cancelling = found[6] end
+  if found[7] then job.parent_key = found[7] end
+  if found[8] then job.group = found[8] end
+  -- Who has a subject says so in its options too.
+  if job.options[OPTION.dedup] then
+    job.dedup_id = redis.call("HGET", queue.base .. id, FIELD.dedup_id) or nil
+  end
   return job
 end
