@@ -71,6 +71,13 @@ async def test_what_comes_is_claimed(harness: Harness, store: Store) -> None:
     assert await settle_one(store, claimed.lease, Completed()) == SettleOutcome.SETTLED
 
 
+async def test_what_came_is_settled_after_its_lease_time_too(harness: Harness, store: Store) -> None:
+    """As with any claim, a lease that ran out stands until somebody takes the job away."""
+    (claimed,) = (await _brings(store, add_one(await harness.open()))).claimed.jobs
+    await harness.advance(LEASE_MS + 1)
+    assert await settle_one(store, claimed.lease, Completed()) == SettleOutcome.SETTLED
+
+
 async def test_what_comes_to_any_of_the_queues_is_claimed(harness: Harness, store: Store) -> None:
     """One wait is for all queues of a worker."""
     move = add_one(await harness.open(), "third")

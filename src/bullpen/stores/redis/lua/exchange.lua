@@ -14,17 +14,17 @@
         what add emits ]]
 local memory_key, asked = KEYS[1], cmsgpack.unpack(ARGV[1])
 
-local lease = asked.lease
-lease.given = 0
 local has_waited = not asked.now
 if has_waited then asked.now = server_ms() + asked.ahead end
+local lease = asked.lease
+lease.token = claim_token(lease.token, asked.now)
 
 -- The answer that was given before, with those of its jobs that are still held.
 local function answer_again(remembered)
   local queues, claimed = open_queues(remembered.queues), {}
   for place = 1, count_claimed(remembered) do
     local number, id, epoch = claimed_at(remembered, place)
-    local queue, token = queues[number], lease_token(remembered.token, place)
+    local queue, token = queues[number], lease_token(remembered.token, id)
     local fields = is_held(queue, id, token, epoch) and redis.call("HGETALL", queue.base .. id) or {}
     if #fields > 0 then claimed[#claimed + 1] = as_claimed(fields, queue, id, token, epoch) end
   end

@@ -81,13 +81,13 @@ class Working(OpenSite):
         bounds: ClaimBounds,
     ) -> Exchanged:
         now_ms = self._clock.now_ms()
-        terms = self._lease_terms(worker, lease_ms, now_ms)
+        terms = self._lease_terms(worker, lease_ms)
         message = ask_exchange(self._keys, settlements, wants, terms, Moment(now=now_ms), bounds)
         answer = await self._connection.run(EXCHANGE, self._keys.request(request), message)
         return read_exchanged(answer, self._keys)
 
-    def _lease_terms(self, worker: str, lease_ms: int, now_ms: int) -> LeaseTerms:
-        return LeaseTerms(f"{self._instance}:{next(self._claims)}:{now_ms}", worker, lease_ms)
+    def _lease_terms(self, worker: str, lease_ms: int) -> LeaseTerms:
+        return LeaseTerms(f"{self._instance}:{next(self._claims)}", worker, lease_ms)
 
     async def renew(self, leases: Sequence[Lease], *, lease_ms: int) -> Sequence[Renewal]:
         if not leases:
@@ -116,7 +116,7 @@ class Working(OpenSite):
         timeout_ms: int,
         at_most: int | None = None,
     ) -> Exchanged:
-        terms, bounds = self._lease_terms(worker, lease_ms, self._clock.now_ms()), ClaimBounds(at_most)
+        terms, bounds = self._lease_terms(worker, lease_ms), ClaimBounds(at_most)
 
         def ask(moment: Moment) -> tuple[str, bytes]:
             return self._keys.request(request), ask_exchange(self._keys, (), wants, terms, moment, bounds)

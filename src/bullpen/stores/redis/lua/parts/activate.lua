@@ -48,8 +48,7 @@ local function activate(queue, id, lease, now, turn)
     return nil
   end
   if needs_check and not strays().may_run(queue, id, fields, now) then return nil end
-  lease.given = lease.given + 1
-  local token = lease_token(lease.token, lease.given)
+  local token = lease_token(lease.token, id)
   redis.call("SET", job_key .. KEY.lock, token, "PX", text(lease.ms))
   redis.call("HSET", job_key, FIELD.started, text(now), FIELD.epoch, text(epoch), FIELD.worker, lease.worker)
   if is_parked then redis.call("HDEL", job_key, FIELD.parked) end

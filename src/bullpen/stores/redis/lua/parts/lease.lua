@@ -1,8 +1,13 @@
 --[[ Leases: who holds an active job, and how it leaves `active`. ]]
 
--- Each job of a claim has a token of its own: the claim's, which ends in its time, and the job's place in it.
-local function lease_token(claim_token, place)
-  return string.format("%s:%d", claim_token, place)
+-- A claim's token is that of its request, and the time at which the server carries it out.
+local function claim_token(request_token, now)
+  return request_token .. ":" .. text(now)
+end
+
+-- Each job of a claim has a token of its own: the claim's, and the job's id.
+local function lease_token(token, id)
+  return token .. ":" .. id
 end
 
 -- Whether a lease still stands. One that ran out does until somebody took the job away: then it is no
@@ -13,7 +18,7 @@ local function is_held(queue, id, token, epoch, lock)
   if lock == nil then lock = redis.call("GET", job_key .. KEY.lock) end
   if lock then return lock == token end
   local current = redis.call("HMGET", job_key, FIELD.epoch, FIELD.started)
-  return tonumber(current[1] or nil) == epoch and current[2] == string.match(token, ":(%d+):%d+$")
+  return tonumber(current[1] or nil) == epoch and current[2] == string.match(token, "^%w+:%d+:(%d+):")
     and redis.call("LPOS", queue.active, id) ~= false
 end
 
