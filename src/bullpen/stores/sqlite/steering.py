@@ -101,8 +101,9 @@ def change_priority(tx: Transaction, ref: JobRef, priority: int) -> None:
     job = _job(tx, ref)
     if job.state in (COMPLETED, FAILED):
         raise _wrong_state(ref, job, "for another priority")
-    place = tx.take_numbers(1)
-    tx.db.execute("UPDATE job SET priority = ?, position = ? WHERE key = ?", (priority, place, job.key))
+    tx.db.execute("UPDATE job SET priority = ? WHERE key = ?", (priority, job.key))
+    if job.state == READY:
+        tx.db.execute("UPDATE job SET position = ? WHERE key = ?", (tx.take_numbers(1), job.key))
     tx.count(job.queue, counter_of(job.state, job.priority), -1)
     tx.count(job.queue, counter_of(job.state, priority), 1)
 

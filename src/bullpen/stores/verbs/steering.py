@@ -35,7 +35,10 @@ class Steering(Protocol):
         """Make a delayed job due that long from now. Else WrongState."""
 
     async def change_priority(self, ref: JobRef, priority: int) -> None:
-        """Give an unfinished job another priority, at the end of that line; a finished one is WrongState."""
+        """Give an unfinished job another priority, at the end of that line; a finished one is WrongState.
+
+        A delayed job keeps its place among those that are due at the same time.
+        """
 
     async def remove(self, ref: JobRef) -> None:
         """Forget a job that is not active, and its id with it; and all its children with theirs.

@@ -2,6 +2,7 @@
 
 import pytest
 
+from bullpen.job.limits import QueueLimits
 from bullpen.job.record import Failure, FailureKind
 from bullpen.job.spec import JobSpec, Keep, NewJob, OnFailure
 from bullpen.job.state import State
@@ -54,6 +55,17 @@ async def test_fail_parent_fails_the_parent_unrun(store: Store) -> None:
     assert doomed.message.startswith("child ")
     assert (await store.job(root)).doomed is None
     assert await states_of(store, root) == [ChildState.FAILED, ChildState.PENDING]
+
+
+async def test_a_claim_that_only_fails_counts_as_a_start(store: Store) -> None:
+    """A queue's rate counts what workers take, also a job that they fail without running it."""
+    await plant(store, child_with(OnFailure.FAIL_PARENT))
+    await fail_one(store)
+    await store.set_limits(PARENTS, QueueLimits(rate_max=1, rate_ms=60_000))
+    await add_one(store, PARENTS)
+    await _fail_as_doomed(store)
+    assert await claim(store, 1, PARENTS) == ()
+    assert (await store.limits(PARENTS)).closed_until_ms is not None
 
 
 @pytest.mark.parametrize("tenant", [None, "alpha", "beta"])

@@ -168,6 +168,17 @@ async def test_a_delayed_job_takes_its_new_priority_along(harness: Harness, stor
     assert await claim_ids(store) == [delayed.id, other.id]
 
 
+async def test_a_delayed_job_with_a_new_priority_is_due_as_before(harness: Harness, store: Store) -> None:
+    """Among those that are due at the same time it keeps its place."""
+    refs = [await add_one(store, spec=JobSpec(delay_ms=1_000)) for _ in range(3)]
+    await store.change_priority(refs[0], 2)
+    await store.change_priority(refs[0], 0)
+    delayed = (await store.jobs(MAIL, State.DELAYED, limit=9)).jobs
+    assert [job.ref for job in delayed] == refs
+    await harness.advance(1_001)
+    assert await claim_ids(store) == [ref.id for ref in refs]
+
+
 async def test_a_running_job_takes_its_new_priority_when_it_comes_back(store: Store) -> None:
     """A running job goes on; handed back, it stands in the line of its new priority."""
     ref = await add_one(store, spec=JobSpec(priority=2))

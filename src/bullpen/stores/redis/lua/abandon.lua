@@ -11,7 +11,7 @@ local returned = 0
 
 for place = count_claimed(memory), 1, -1 do
   local number, id, epoch = claimed_at(memory, place)
-  local queue, token = queues[number], lease_token(memory.token, id)
+  local queue, token = queues[number], token_prefix(memory.token, number) .. id
   if is_held(queue, id, token, epoch) and leave_active(queue, id) then
     local job = read_job(queue, id)
     if job.group then groups().end_in_group(queue, job.group, id) end

@@ -24,7 +24,7 @@ local function answer_again(remembered)
   local queues, claimed = open_queues(remembered.queues), {}
   for place = 1, count_claimed(remembered) do
     local number, id, epoch = claimed_at(remembered, place)
-    local queue, token = queues[number], lease_token(remembered.token, id)
+    local queue, token = queues[number], token_prefix(remembered.token, number) .. id
     local fields = is_held(queue, id, token, epoch) and redis.call("HGETALL", queue.base .. id) or {}
     if #fields > 0 then claimed[#claimed + 1] = as_claimed(fields, queue, id, token, epoch) end
   end
@@ -35,6 +35,7 @@ local function claim(queues, wants, memory)
   local claimed = {}
   for _, want in ipairs(wants) do
     local count = math.min(want.count, asked.at_most and asked.at_most - #claimed or want.count)
+    lease.token_prefix = token_prefix(lease.token, want.queue)
     local jobs, due = take(queues[want.queue], count, lease, asked.now, asked.group)
     if due then memory.due = math.min(memory.due or due, due) end
     for _, job in ipairs(jobs) do

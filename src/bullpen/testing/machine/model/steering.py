@@ -45,8 +45,8 @@ class Steering(Ending):
     def change_priority(self, ref: JobRef, priority: int) -> None:
         job = self._job(ref, not_in=FINISHED)
         job.change(priority=priority)
-        job.place = self._next_place()
         if job.state in READY:
+            job.place = self._next_place()
             job.change(state=ready_state(priority))
 
     def remove(self, ref: JobRef) -> None:

@@ -26,23 +26,22 @@ local function pop_from_group(queue, group)
   return id
 end
 
--- The group whose turn it is gives its first job; `starts` are those that count against the queue's rate.
--- Out of turn the group moves on, and the time of the others stands still.
+-- The group whose turn it is gives its first job. Out of turn the group moves on, and the time of the others stands still.
 -- Returns the job, or nil if the entry was no runnable job and is gone.
 local function take_turn(queue, name, lease, now, is_out_of_turn)
   local group = groups().touch_group(queue, name)
   local id = pop_from_group(queue, group)
-  local job, is_doomed
-  if id then job, is_doomed = activate(queue, id, lease, now, name) else group.waiting = 0 end
+  local job = id and activate(queue, id, lease, now, name)
+  if not id then group.waiting = 0 end
   if job then
     groups().start_in_group(queue, group, id)
     if not is_out_of_turn then queue.present, queue.has_turned = group.time, true end
     group.time = group.time + 1 / group.weight
     redis.call("ZADD", queue.own .. KEY.ring, group.time, name)
-    if not is_doomed then count_start_in_group(group, now) end
+    count_start_in_group(group, now)
   end
   groups().stand(queue, group)
-  return job, is_doomed
+  return job
 end
 
 -- The group whose turn it is; `only` at any time, if it may give.
@@ -54,19 +53,18 @@ end
 -- Let the groups take turns until so many are claimed; or `only` one of them. Returns when to look again, if a group
 -- wakes.
 local function take_turns(queue, claimed, free, lease, now, only)
-  local ring, starts, skipped = queue.own .. KEY.ring, 0, 0
+  local ring, skipped = queue.own .. KEY.ring, 0
   reopen_due(queue, now)
   groups().stand_touched(queue)
   while #claimed < free and skipped < SKIP_LIMIT do
     local name = next_in_ring(ring, only)
     if not name then break end
-    local job, is_doomed = take_turn(queue, name, lease, now, only ~= nil)
-    claimed[#claimed + 1] = job
-    if not job then
+    local job = take_turn(queue, name, lease, now, only ~= nil)
+    if job then
+      claimed[#claimed + 1] = job
+    else
       skipped = skipped + 1
       groups().stand_touched(queue) -- the end of a child may have put its parent into another group
-    elseif not is_doomed then
-      starts = starts + 1
     end
   end
   if queue.has_turned then
@@ -74,7 +72,7 @@ local function take_turns(queue, claimed, free, lease, now, only)
     redis.call("ZREMRANGEBYSCORE", queue.own .. KEY.ring_rest, "-inf", queue.present)
   end
   groups().stand_touched(queue)
-  return starts, tonumber(redis.call("ZRANGE", queue.own .. KEY.ring_closed, 0, 0, "WITHSCORES")[2] or nil)
+  return tonumber(redis.call("ZRANGE", queue.own .. KEY.ring_closed, 0, 0, "WITHSCORES")[2] or nil)
 end
 
 return {

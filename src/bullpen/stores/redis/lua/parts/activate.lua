@@ -11,13 +11,12 @@ local function as_claimed(fields, queue, id, token, epoch)
 end
 
 -- `turn` is the name of the group whose turn it is, if the job was taken from one.
--- Returns {record fields as they were, …, base, id, token, epoch} and whether the job is to start only in order to fail;
--- nil if the entry was no runnable job and is gone.
+-- Returns {record fields as they were, …, base, id, token, epoch}, or nil if the entry was no runnable job and is gone.
 local function activate(queue, id, lease, now, turn)
   local job_key = queue.base .. id
   local fields = redis.call("HGETALL", job_key)
   local count = #fields
-  local epoch, tenant, group, is_doomed, is_parked, needs_check = 1, nil, nil, false, false, count == 0
+  local epoch, tenant, group, is_parked, needs_check = 1, nil, nil, false, count == 0
   local priority, was_tried = "0", false
   for i = 1, count, 2 do
     local name = fields[i]
@@ -33,8 +32,6 @@ local function activate(queue, id, lease, now, turn)
       group = fields[i + 1]
     elseif name == FIELD.options and string.find(fields[i + 1], GROUP_MARK, 1, true) then
       group = group or strays().group_in_options(fields[i + 1])
-    elseif name == FIELD.doomed then
-      is_doomed = true
     elseif name == FIELD.parked then
       is_parked = true
     elseif name == FIELD.start_by or name == FIELD.cancelling then
@@ -48,7 +45,7 @@ local function activate(queue, id, lease, now, turn)
     return nil
   end
   if needs_check and not strays().may_run(queue, id, fields, now) then return nil end
-  local token = lease_token(lease.token, id)
+  local token = lease.token_prefix .. id
   redis.call("SET", job_key .. KEY.lock, token, "PX", text(lease.ms))
   redis.call("HSET", job_key, FIELD.started, text(now), FIELD.epoch, text(epoch), FIELD.worker, lease.worker)
   if is_parked then redis.call("HDEL", job_key, FIELD.parked) end
@@ -57,5 +54,5 @@ local function activate(queue, id, lease, now, turn)
   else
     emit(queue, tenant, "active", "jobId", id, "prev", "waiting", recorded(now, priority))
   end
-  return as_claimed(fields, queue, id, token, epoch), is_doomed
+  return as_claimed(fields, queue, id, token, epoch)
 end

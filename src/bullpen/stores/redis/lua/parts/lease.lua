@@ -5,9 +5,9 @@ local function claim_token(request_token, now)
   return request_token .. ":" .. text(now)
 end
 
--- Each job of a claim has a token of its own: the claim's, and the job's id.
-local function lease_token(token, id)
-  return token .. ":" .. id
+-- Each job of a claim has a token of its own: the claim's, the number of its queue, and this before its id.
+local function token_prefix(token, number)
+  return token .. ":" .. text(number) .. ":"
 end
 
 -- Whether a lease still stands. One that ran out does until somebody took the job away: then it is no

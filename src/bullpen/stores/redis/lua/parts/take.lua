@@ -40,21 +40,15 @@ local function room(queue, wanted)
 end
 
 local function take_from_lines(queue, claimed, free, lease, now)
-  local starts, skipped = 0, 0
+  local skipped = 0
   while #claimed < free and skipped < SKIP_LIMIT do
     local ids = pop(queue, math.min(free - #claimed, CHUNK))
     if #ids == 0 then break end
     for _, id in ipairs(ids) do
-      local job, is_doomed = activate(queue, id, lease, now)
-      if job then
-        claimed[#claimed + 1] = job
-        if not is_doomed then starts = starts + 1 end
-      else
-        skipped = skipped + 1
-      end
+      local job = activate(queue, id, lease, now)
+      if job then claimed[#claimed + 1] = job else skipped = skipped + 1 end
     end
   end
-  return starts
 end
 
 local function has_groups(queue)
@@ -69,13 +63,12 @@ local function take(queue, wanted, lease, now, only)
   local held, left = held_until(queue, now)
   if held then return claimed, math.min(due or held, held) end
   local free = room(queue, math.min(wanted, left or wanted))
-  local starts = only and 0 or take_from_lines(queue, claimed, free, lease, now)
+  if not only then take_from_lines(queue, claimed, free, lease, now) end
   if #claimed < free and has_groups(queue) then
-    local more, wakes = turns().take_turns(queue, claimed, free, lease, now, only)
-    starts = starts + more
+    local wakes = turns().take_turns(queue, claimed, free, lease, now, only)
     if wakes then due = math.min(due or wakes, wakes) end
   end
-  count_starts(queue, starts)
+  count_starts(queue, #claimed)
   -- Known for as long as it claims, so that all of a worker's jobs are found when it crashed.
   if #claimed > 0 and redis.call("SADD", lease.queues, queue.base) == 1 then
     redis.call("PEXPIRE", lease.queues, WORKER_MEMORY_MS)
