@@ -83,17 +83,20 @@ class Batch:
     def jobs(self, jobs: Sequence[NewJob]) -> Message:
         """These with all below them, each parent before its children, which name its place, from 1.
 
-        As columns: jobs in a row that differ by their data only are of one kind, which the server reads once.
+        As columns: jobs that differ by their data only are of one kind, which the server reads once.
         """
         kinds: list[Message] = []
+        known: dict[object, int] = {}
         kind_of, data = [], []
-        before: NewJob | None = None
         for job, parent in _with_parents(jobs):
-            if before is None or not _are_alike(before, job):
+            # One with an id, a parent or children is alike to no other.
+            is_like_others = job.id is None and parent is None and not job.children
+            likeness = (job.queue, job.name, id(job.spec)) if is_like_others else object()
+            if likeness not in known:
                 kinds.append(self._kind(job) if parent is None else self._kind(job) | {"parent": parent + 1})
-            kind_of.append(len(kinds))
+                known[likeness] = len(kinds)
+            kind_of.append(known[likeness])
             data.append(as_text(job.data, job.name))
-            before = job if parent is None else None
         return {"kinds": kinds, "kind_of": kind_of, "data": data}
 
     def _kind(self, job: NewJob) -> Message:
@@ -136,7 +139,7 @@ class Batch:
         return {"queue": self.number(ref.queue), "id": ref.id, "token": lease.token, "epoch": lease.epoch}
 
     def settlements(self, settlements: Sequence[Settlement]) -> Message:
-        """As columns: the server reads them in a fifth of the time that a table of each would take."""
+        """As columns: the server reads them in half the time that a table of each would take."""
         leases = [settlement.lease for settlement in settlements]
         told = [self._verdict(settlement) for settlement in settlements]
         return {
@@ -185,13 +188,6 @@ def _with_parents(jobs: Sequence[NewJob]) -> Iterator[tuple[NewJob, int | None]]
     if any(job.children for job in jobs):
         return ((node.job, node.parent) for node in flatten(jobs))
     return ((job, None) for job in jobs)
-
-
-def _are_alike(one: NewJob, other: NewJob) -> bool:
-    """Whether they differ by their data only; an id of its own is among a job's options."""
-    if one.spec is not other.spec or one.name != other.name or one.queue != other.queue:
-        return False
-    return one.id is None and other.id is None and not one.children and not other.children
 
 
 def ask_add(keys: Keys, jobs: Sequence[NewJob], now_ms: int) -> bytes:

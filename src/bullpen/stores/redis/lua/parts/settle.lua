@@ -1,6 +1,6 @@
 --[[ Settling: each attempt of a batch ends by its verdict, unless its lease is lost.
-  The batch is a table of columns, {queues, ids, tokens, epochs, words, said}: to read a table for each would cost more
-  than all that this script does with it. ]]
+  The batch is a table of columns, {queues, ids, tokens, epochs, words, said}: a table of each would take twice as long
+  to read. ]]
 local function keys_of(queues, ended, suffix)
   local keys = {}
   for i, id in ipairs(ended.ids) do keys[i] = queues[ended.queues[i]].base .. id .. suffix end
