@@ -42,8 +42,8 @@ async def misbehave(ctx: Context) -> int:
             while True:
                 time.sleep(1)
         case "lag":
-            for _ in range(4):
-                time.sleep(0.9)
+            for _ in range(9):
+                time.sleep(0.4)  # late, and far from blocked, on a busy machine too
                 await asyncio.sleep(0.01)
         case "take a second":
             ctx.log("begun")
