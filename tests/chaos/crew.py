@@ -7,6 +7,7 @@ import sys
 
 from bullpen import Store
 from bullpen.stores.base import WorkerState
+from bullpen.worker.signals import tell
 
 _AT_WORK = (WorkerState.READY, WorkerState.PROCESSING)
 
@@ -38,6 +39,6 @@ class Crew:
     async def leave(self) -> None:
         """They finish what they do, and end."""
         for process in self._living:
-            process.terminate()
+            tell(process, signal.SIGTERM)
         for process in self._living:
             await process.wait()

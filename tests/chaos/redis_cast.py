@@ -14,6 +14,7 @@ import msgspec
 
 from bullpen import FROM_START, Counts, Event, EventKind, Queue, StoreError
 from bullpen.stores.redis import RedisStore
+from bullpen.worker.signals import tell
 from tests.chaos.redis_actors import QUEUE, Part
 from tests.support.programs import ROOT
 from tests.support.redis_harness import RedisHarness
@@ -48,7 +49,7 @@ class Cast:
     async def leave(self, role: str) -> None:
         """Ask all of them to end; each does, in good order."""
         for process in self.of(role):
-            process.send_signal(signal.SIGTERM)
+            tell(process, signal.SIGTERM)
         await self.ended(role)
 
     async def ended(self, role: str) -> None:
@@ -82,12 +83,11 @@ class Cast:
 
     def kill_all(self, role: str) -> None:
         for process in self.of(role):
-            process.kill()
+            tell(process, signal.SIGKILL)
 
     async def end(self) -> None:
         for _, process in self._living:
-            if process.returncode is None:
-                process.kill()
+            tell(process, signal.SIGKILL)
             await process.wait()
 
     def notes(self, name: str) -> list[str]:

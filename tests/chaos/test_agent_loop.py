@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from bullpen import Job, Queue, SqliteStore, Store
+from bullpen.worker.signals import tell
 from tests.chaos.agent import EXAMPLES
 from tests.support.redis_harness import fresh_prefix
 from tests.support.redis_server import RedisServer, redis_server
@@ -51,15 +52,14 @@ class Agent:
             if is_killed:
                 await self._claimed_again(job, epoch, ended)
                 await self._within_its_first_steps(ended)
-                process.kill()
+                tell(process, signal.SIGKILL)
             await asyncio.wait([died, ended], return_when=asyncio.FIRST_COMPLETED)
             if died.done():
                 assert died.result() == -signal.SIGKILL
                 self.kills += 1
                 self.deaths_before_the_record += bool(dies_by_itself)
         finally:
-            if process.returncode is None:
-                process.kill()
+            tell(process, signal.SIGKILL)
             await died
 
     async def _claimed_again(self, job: Job[Any], epoch: int, ended: "asyncio.Task[object]") -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from bullpen import Queue
 from bullpen.settings import store_from
+from bullpen.worker.signals import tell
 from tests.chaos.group_actor import QUEUE
 from tests.support.redis_server import running_redis
 from tests.worker.waiting import until
@@ -39,8 +40,7 @@ async def _workers(address: str, folder: Path) -> AsyncIterator[list[asyncio.sub
         yield processes
     finally:
         for process in processes:
-            if process.returncode is None:
-                process.send_signal(signal.SIGTERM)
+            tell(process, signal.SIGTERM)
         for process in processes:
             await process.wait()
 

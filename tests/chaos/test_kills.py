@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from bullpen import EventKind, FailureKind, Gap, Queue, QueueEvents, SqliteStore, State
+from bullpen.worker.signals import tell
 from tests.chaos.actors import QUEUE
 from tests.support.sqlite_harness import check_file
 from tests.worker.waiting import until
@@ -48,7 +49,7 @@ class Cast:
 
     async def leave(self, role: str, number: int) -> None:
         for known, process in [entry for entry in self._living if entry[0] == role]:
-            process.send_signal(number)
+            tell(process, signal.Signals(number))
             await process.wait()
             self._living.remove((known, process))
 

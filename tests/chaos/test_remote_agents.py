@@ -22,6 +22,7 @@ from bullpen.job.spec import KEEP_ALL, JobSpec, NewJob
 from bullpen.records.keys import NewKey, Role
 from bullpen.records.records import Records
 from bullpen.stores.base import Store
+from bullpen.worker.signals import tell
 from tests.support.places import Place, place, redis_server
 from tests.support.proxy import CuttingProxy, cutting_proxy
 from tests.worker.waiting import until
@@ -83,7 +84,7 @@ class Cast:
         """Agents drain and leave by themselves; the server after them."""
         assert self._server is not None
         for process in (*self._agents, self._server):
-            process.send_signal(signal.SIGTERM)
+            tell(process, signal.SIGTERM)
             await process.wait()
 
 

@@ -1,9 +1,10 @@
 """A list of jobs is kept under a name: saved, opened by a click or an address, shared, removed."""
 
+import asyncio
 import re
 
 import pytest
-from playwright.async_api import Locator, Page, expect
+from playwright.async_api import Locator, Page, Route, expect
 
 from bullpen.records.records import Records
 from tests.dashboard.axe import serious_findings
@@ -35,6 +36,24 @@ async def _save(page: Page, name: str, *, is_shared: bool = False) -> None:
 async def test_without_views_the_page_says_how_one_is_made(open_page: Opener) -> None:
     page = await open_page("/jobs")
     await expect(_views(page)).to_contain_text("No saved views yet")
+
+
+async def test_the_button_stays_under_the_pointer_when_the_views_come(open_page: Opener) -> None:
+    page = await open_page("about:blank")
+    come = asyncio.Event()
+
+    async def late(route: Route) -> None:
+        await come.wait()
+        await route.continue_()
+
+    await page.route("**/v1/views*", late)
+    await page.goto("/jobs")
+    await page.get_by_role("button", name="Save view").hover()
+    await page.mouse.down()
+    come.set()
+    await expect(_views(page)).to_contain_text("No saved views yet")
+    await page.mouse.up()
+    await expect(page.get_by_role("dialog", name="Save this view")).to_be_visible()
 
 
 async def test_a_view_is_saved_opened_by_click_and_removed(open_page: Opener, stage: Stage) -> None:

@@ -41,13 +41,14 @@ function ViewBar({ page }: ViewsProps) {
 
   return (
     <nav class="views" aria-label="Saved views">
+      {/* First, so that it does not move away from under the pointer when the views come. */}
+      <Button isSmall icon="plus" onClick={() => setSaving(true)}>
+        Save view
+      </Button>
       {load.data ? found.length === 0 && <span class="muted">No saved views yet. Set a filter and save it under a name.</span> : <NoViews problem={load.problem} />}
       {found.map((view) => (
         <ViewChip key={view.id} view={view} isCurrent={view === current} onRemove={() => void remove(view)} />
       ))}
-      <Button isSmall icon="plus" onClick={() => setSaving(true)}>
-        Save view
-      </Button>
       {isSaving && (
         <SaveDialog
           page={page}
